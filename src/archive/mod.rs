@@ -1,0 +1,1 @@
+//! The layout of a barman-cloud archive of PostgreSQL: names, records, headers, catalogue, windows. Pure: no I/O, no clock.

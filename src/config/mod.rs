@@ -1,0 +1,1 @@
+//! Files and environment → settings, or all mistakes at once.

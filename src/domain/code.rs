@@ -1,0 +1,28 @@
+//! The closed table of finding codes: what each means and what to do. `dalsegno explain CODE` prints a row.
+//!
+//! One code, one remedy. A code is never renamed and never used for a second thing.
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeSpec {
+    /// Stable, kebab-case.
+    pub code: &'static str,
+    /// One line.
+    pub title: &'static str,
+    /// What it means, and how it is recognised.
+    pub meaning: &'static str,
+    /// What is lost if nobody acts.
+    pub harm: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+    /// Where the fact comes from: issue or document URLs.
+    pub sources: &'static [&'static str],
+}
+
+/// All codes, sorted by code.
+pub const CODES: &[CodeSpec] = &[];
+
+/// The row of a code.
+pub fn code(name: &str) -> Option<&'static CodeSpec> {
+    CODES.iter().find(|row| row.code == name)
+}

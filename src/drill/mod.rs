@@ -1,0 +1,1 @@
+//! Receipts and assertions → verdict and evidence. Pure.

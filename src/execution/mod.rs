@@ -1,0 +1,1 @@
+//! Runs a plan: journal, act, undo, finally, sweep.

@@ -1,0 +1,1 @@
+//! What dalsegno remembers, in SQLite. The only SQL of ours.

@@ -1,0 +1,1 @@
+//! Finding changes → channels: maps and sends.

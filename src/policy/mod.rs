@@ -1,0 +1,1 @@
+//! Observations → findings: good or bad, for the platform. Pure.

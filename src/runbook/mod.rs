@@ -1,0 +1,1 @@
+//! The language of drills: text → checked plan. Pure.

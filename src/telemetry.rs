@@ -1,0 +1,1 @@
+//! Logs: tracing to stderr, as text or JSON.

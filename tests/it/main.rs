@@ -1,0 +1,21 @@
+//! The one integration binary: a module per suite.
+#![allow(missing_docs, reason = "tests are named as sentences")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
+
+mod archive;
+mod cli;
+mod conductor;
+mod config;
+mod corpus;
+mod drill;
+mod execution;
+mod house;
+mod ledger;
+mod notify;
+mod policy;
+mod providers;
+mod restore;
+mod runbook;
+mod store;
+mod story;
+mod tap;
