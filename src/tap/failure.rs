@@ -83,8 +83,8 @@ impl CallError {
 
 /// Reads a chain of errors of any HTTP client: which kind it is, and its words joined without repetition.
 ///
-/// Clients wrap errors in many layers, so the innermost one that is telling decides.
-pub fn read_chain(error: &(dyn Error + 'static)) -> (FailureKind, String) {
+/// Clients wrap errors in many layers, so the innermost one that is telling decides; `None` when none is.
+pub fn read_chain(error: &(dyn Error + 'static)) -> (Option<FailureKind>, String) {
     let mut kind = None;
     let mut words: Vec<String> = Vec::new();
     let mut next = Some(error);
@@ -96,7 +96,7 @@ pub fn read_chain(error: &(dyn Error + 'static)) -> (FailureKind, String) {
         }
         next = current.source();
     }
-    (kind.unwrap_or(FailureKind::Reset), words.join(": "))
+    (kind, words.join(": "))
 }
 
 fn kind_of(error: &(dyn Error + 'static), text: &str) -> Option<FailureKind> {

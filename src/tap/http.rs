@@ -305,7 +305,7 @@ fn broken(error: reqwest::Error, name: &str) -> CallError {
     } else if timeout {
         FailureKind::Timeout
     } else {
-        kind
+        kind.unwrap_or(FailureKind::Reset)
     };
     CallError::new(kind, format!("{name}: {words}"))
 }

@@ -176,7 +176,7 @@ impl LiveTls {
 
 fn failed(error: &std::io::Error, place: &str) -> CallError {
     let (kind, words) = read_chain(error);
-    CallError::new(kind, format!("{place}: {words}"))
+    CallError::new(kind.unwrap_or(FailureKind::Reset), format!("{place}: {words}"))
 }
 
 /// Takes the chain down and lets the handshake go on; nothing is sent over the connection, so nothing is entrusted to it.
