@@ -126,7 +126,11 @@ statements! {
     OUTBOX_GIVEN_UP = "UPDATE outbox SET gave_up_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL";
     OUTBOX_FAILING = "SELECT channel, count(*) AS n, min(made_at) AS oldest, max(attempts) AS attempts, max(last_error) AS last_error \
                       FROM outbox WHERE delivered_at IS NULL AND gave_up_at IS NULL AND attempts > 0 GROUP BY channel ORDER BY channel";
-    OUTBOX_PRUNE = "DELETE FROM outbox WHERE delivered_at < ?1 OR gave_up_at < ?1";
+    OUTBOX_UNDELIVERED = "SELECT channel, gave_up_at, coalesce(last_error, '') AS why FROM outbox o WHERE id = \
+                          (SELECT max(id) FROM outbox g WHERE g.channel = o.channel AND g.gave_up_at IS NOT NULL) AND NOT EXISTS \
+                          (SELECT 1 FROM outbox d WHERE d.channel = o.channel AND d.delivered_at >= o.gave_up_at) ORDER BY channel";
+    OUTBOX_PRUNE = "DELETE FROM outbox WHERE delivered_at < ?1";
+    OUTBOX_PRUNE_GIVEN_UP = "DELETE FROM outbox WHERE gave_up_at < ?1";
 
     // memory
     MEMORY_GET = "SELECT value FROM memory WHERE provider = ?1";
