@@ -1,1 +1,6 @@
 //! The only place that turns settings into objects.
+
+/// What the command line shows of the ledger.
+pub use crate::ledger::{
+    ChangeInRun, HistoryFilter, Ledger, LedgerError, RunKind, RunLine, RunState, ShownFinding, ShownRun, Verified,
+};
