@@ -84,7 +84,7 @@ fn empty_promises(archive: &ArchiveFact) -> Vec<&BaseBackup> {
     done(archive)
         .into_iter()
         .filter(|backup| backup.end_time.is_some_and(|end| end < real))
-        .filter(|backup| backup.keep.as_deref() != Some("standalone"))
+        .filter(|backup| backup.missing.is_empty() && backup.keep.as_deref() != Some("standalone"))
         .filter(|backup| !archive.windows.iter().any(|window| reaches(backup, window)))
         .collect()
 }
