@@ -82,8 +82,17 @@ impl RecoveryTarget {
                 let as_utc = civil.to_zoned(TimeZone::UTC).map(|zoned| written(zoned.timestamp())).unwrap_or_default();
                 return Err(TargetError::WithoutZone { text: given(), as_utc });
             }
-            (Some(offset), _) => TimeZone::fixed(offset_of(offset).ok_or_else(|| format("its offset is none"))?),
-            (None, Some(name)) => TimeZone::get(name).map_err(|_| format("its time zone is not known"))?,
+            (Some(offset), None) => TimeZone::fixed(offset_of(offset).ok_or_else(|| format("its offset is none"))?),
+            (None, Some(name)) => named_zone(name).ok_or_else(|| format("its time zone is not known"))?,
+            (Some(offset), Some(name)) => {
+                let offset = offset_of(offset).ok_or_else(|| format("its offset is none"))?;
+                let zone = named_zone(name).ok_or_else(|| format("its time zone is not known"))?;
+                let moment = offset.to_timestamp(civil).map_err(|_| format("it is out of range"))?;
+                if zone.to_offset(moment) != offset {
+                    return Err(format("its offset is not that of its time zone"));
+                }
+                TimeZone::fixed(offset)
+            }
         };
         let instant = zone.to_ambiguous_timestamp(civil);
         if instant.is_ambiguous() {
@@ -136,6 +145,10 @@ fn split_offset(text: &str) -> (&str, Option<&str>) {
         Some((head, offset)) => (head.trim_end(), Some(offset)),
         None => (text, None),
     }
+}
+
+fn named_zone(name: &str) -> Option<TimeZone> {
+    TimeZone::get(name).ok()
 }
 
 fn offset_of(text: &str) -> Option<jiff::tz::Offset> {
