@@ -79,6 +79,35 @@ impl LiveTls {
     }
 }
 
+/// Whom a client of ours trusts.
+#[derive(Clone, Copy, Debug)]
+pub enum Trust<'a> {
+    /// The system's authorities.
+    System,
+    /// The authorities of this PEM, and no others.
+    Only(&'a [u8]),
+    /// Nobody: for plain HTTP, where reading the system's authorities would only take time.
+    Nobody,
+}
+
+/// The TLS of every client of ours but the SDK's; by ring, whatever the process has installed.
+pub fn client_config(trust: Trust<'_>) -> Result<ClientConfig, CallError> {
+    let mut roots = RootCertStore::empty();
+    match trust {
+        Trust::Only(pem) => {
+            roots.add_parsable_certificates(certificates_of(pem)?);
+        }
+        Trust::System => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        Trust::Nobody => {}
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| CallError::new(FailureKind::NotSent, error.to_string()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
 /// Reads every certificate of a PEM text. None at all is an error, because a client would then trust nobody.
 pub fn certificates_of(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CallError> {
     let bad = |detail: String| CallError::new(FailureKind::NotSent, detail);
