@@ -51,7 +51,7 @@ impl ListClient {
             .read_timeout(config.read_timeout);
         let trust = match &config.ca_pem {
             _ if !config.endpoint.starts_with("https") => Trust::Nobody,
-            Some(pem) => Trust::Only(pem),
+            Some(pem) => Trust::Also(pem),
             None => Trust::System,
         };
         let builder = builder.tls_backend_preconfigured(client_config(trust)?);

@@ -105,7 +105,7 @@ fn http_client(endpoint: &str, ca_pem: Option<&[u8]>) -> Result<SharedHttpClient
     let Some(pem) = ca_pem else { return Ok(builder.build_https()) };
     // The connector panics on malformed PEM, and trusts nobody when there is no certificate in it: look first.
     certificates_of(pem).map_err(|error| CallError { detail: format!("ca: {}", error.detail), ..error })?;
-    let trust = TrustStore::empty().with_native_roots(false).with_pem_certificate(pem);
+    let trust = TrustStore::empty().with_native_roots(true).with_pem_certificate(pem);
     let context = TlsContext::builder()
         .with_trust_store(trust)
         .build()

@@ -176,7 +176,7 @@ pub trait HttpCalls: Send + Sync {
 /// How the live form talks.
 #[derive(Clone, Debug)]
 pub struct LiveHttpOptions {
-    /// Authorities in PEM, instead of the system's.
+    /// Authorities in PEM, beside the system's.
     pub ca_pem: Option<Vec<u8>>,
     /// Time to connect.
     pub connect_timeout: Duration,
@@ -204,7 +204,7 @@ impl LiveHttp {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("dalsegno/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
-            .tls_backend_preconfigured(client_config(options.ca_pem.as_deref().map_or(Trust::System, Trust::Only))?)
+            .tls_backend_preconfigured(client_config(options.ca_pem.as_deref().map_or(Trust::System, Trust::Also))?)
             .connect_timeout(options.connect_timeout)
             .timeout(options.timeout);
         if !options.proxies {
