@@ -1,1 +1,3 @@
 //! The only place that turns settings into objects.
+
+pub use crate::config;
