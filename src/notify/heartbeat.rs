@@ -55,7 +55,12 @@ pub fn signal(about: &About, changes: &[Change], not_looked: &BTreeSet<FindingKe
 fn words(about: &About, what: &str, findings: &[&Finding]) -> String {
     let mut text = format!("dalsegno {} run {}: {} {what}\n", tame(&about.site, 60), about.number, findings.len());
     for finding in findings.iter().take(NAMED) {
-        text.push_str(&format!("{}  {}  {}\n", finding.code, tame(&finding.subject.to_string(), 200), tame(&finding.summary, 300)));
+        text.push_str(&format!(
+            "{}  {}  {}\n",
+            finding.code,
+            tame(&finding.subject.to_string(), 200),
+            tame(&finding.summary, 300)
+        ));
     }
     if findings.len() > NAMED {
         text.push_str(&format!("…and {} more\n", findings.len() - NAMED));
