@@ -16,7 +16,7 @@ pub use crate::runbook::{Mistakes, Plan};
 use crate::domain::{
     Act, Cx, Evidence, Exit, ExitCode, Explained, Guard, Isolation, Place, Policy, Requests, RunId, Subject, SystemId,
 };
-use crate::execution::{EVIDENCE_FILE, Hands, How, Interrupted, Journal, run, sweep, write_evidence};
+use crate::execution::{EVIDENCE_FILE, Hands, How, Interrupted, Journal, run, sweep, unclosed, write_evidence};
 use crate::runbook::{Mistake, check, plan};
 use crate::{drill, runbook};
 
@@ -315,6 +315,14 @@ pub fn swept_exit(swept: &[Swept]) -> ExitCode {
         SweptHow::Living | SweptHow::Discarded => false,
     };
     if swept.iter().any(stuck) { ExitCode::Stuck } else { ExitCode::Fine }
+}
+
+/// Folders of drills that a sweep would look into, without doing anything.
+pub fn open_drills(drills: &Path) -> Result<Vec<String>, JournalError> {
+    Ok(unclosed(drills)?
+        .into_iter()
+        .map(|(run, living)| format!("{run}  {}", if living { "runs" } else { "would be closed" }))
+        .collect())
 }
 
 /// The evidence that a person means: a run's id or the end of it; the newest when none is named.
