@@ -38,7 +38,7 @@ pub use drills::TakenIn;
 pub use error::LedgerError;
 pub use findings::{Committed, OpenFinding};
 pub use folder::remote as remote_file_system;
-pub use outbox::{Queued, Waiting};
+pub use outbox::{Queued, Undelivered, Waiting};
 pub use points::KnownPoint;
 pub use process::ProcessIdentity;
 pub use runs::{HistoryFilter, RunKind, RunLine, RunState};

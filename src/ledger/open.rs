@@ -129,10 +129,9 @@ async fn checks(connection: &mut SqliteConnection, file: &Path) -> Result<(), Le
 async fn migrate(pool: &SqlitePool, file: &Path) -> Result<(), LedgerError> {
     schema::migrator().run(pool).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => LedgerError::Newer { file: file.into(), found, known: schema::newest() },
-        MigrateError::VersionMismatch(version) => LedgerError::Foreign {
-            file: file.into(),
-            said: format!("migration {version} in it is not the one of this program"),
-        },
+        MigrateError::VersionMismatch(version) => {
+            LedgerError::Foreign { file: file.into(), said: format!("migration {version} in it is not the one of this program") }
+        }
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => sorted(file, &error),
         other => LedgerError::Sql { file: file.into(), said: other.to_string() },
     })

@@ -36,6 +36,17 @@ pub struct Waiting {
     pub last_error: Option<String>,
 }
 
+/// A channel whose last word is that a message was given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Undelivered {
+    /// The channel.
+    pub channel: String,
+    /// When it was given up.
+    pub at: Timestamp,
+    /// Why.
+    pub why: String,
+}
+
 impl Ledger {
     /// Puts messages into the outbox; one whose key is known is not put twice. Answers how many were new.
     pub async fn queue(&self, run: RunId, now: Timestamp, messages: &[Message]) -> Result<usize, LedgerError> {
@@ -130,6 +141,17 @@ impl Ledger {
                     attempts: read.get("attempts")?,
                     last_error: read.get("last_error")?,
                 })
+            })
+            .collect()
+    }
+
+    /// Channels that gave a message up and delivered none since. Each is a finding, until a message comes through.
+    pub async fn undelivered(&self) -> Result<Vec<Undelivered>, LedgerError> {
+        let rows = sqlx::query(sql::OUTBOX_UNDELIVERED).fetch_all(&self.reader).await.map_err(self.sorted())?;
+        rows.iter()
+            .map(|row| {
+                let read = Reading { file: &self.file, table: "outbox", row };
+                Ok(Undelivered { channel: read.get("channel")?, at: read.at("gave_up_at")?, why: read.get("why")? })
             })
             .collect()
     }

@@ -216,7 +216,12 @@ impl Ledger {
                 continue;
             }
             let mut transaction = self.write().await?;
-            sqlx::query(sql::RUN_INTERRUPTED).bind(number).bind(ms(now)).execute(&mut *transaction).await.map_err(self.sorted())?;
+            sqlx::query(sql::RUN_INTERRUPTED)
+                .bind(number)
+                .bind(ms(now))
+                .execute(&mut *transaction)
+                .await
+                .map_err(self.sorted())?;
             self.commit(transaction).await?;
             process::release(&self.folder, &id);
             tracing::warn!(run = number, "run was interrupted: its process is gone");

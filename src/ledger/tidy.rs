@@ -10,7 +10,7 @@ use super::{Ledger, LedgerError, sql};
 pub const RAW_DAYS: i64 = 14;
 /// Hours, finished passes and cleared findings are kept this many days: 13 months.
 pub const HOURLY_DAYS: i64 = 396;
-/// Delivered and given-up messages are kept this many days.
+/// Delivered messages are kept this many days; given-up ones as long as findings.
 const OUTBOX_DAYS: i64 = 30;
 /// Raw samples are capped: beyond so many the oldest go first, after they were rolled up.
 const RAW_ROWS: i64 = 2_000_000;
@@ -45,6 +45,7 @@ impl Ledger {
             (sql::SAMPLES_PRUNE, raw),
             (sql::RUN_FINDINGS_PRUNE, raw),
             (sql::OUTBOX_PRUNE, days_before(now, OUTBOX_DAYS)),
+            (sql::OUTBOX_PRUNE_GIVEN_UP, long),
             (sql::SAMPLES_HOURLY_PRUNE, long),
             (sql::FINDINGS_PRUNE, long),
             (sql::POINTS_PRUNE, long),
