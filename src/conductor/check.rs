@@ -57,7 +57,8 @@ pub async fn check(
     };
     let judgement = judge(cx.now, &expected, &observations, &proofs);
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
-    let seen: BTreeSet<Subject> = facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect();
+    let seen: BTreeSet<Subject> =
+        facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect();
     Ok(Checked {
         now: cx.now,
         seconds: begun.elapsed().as_secs_f64(),

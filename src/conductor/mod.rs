@@ -11,16 +11,14 @@ mod evidence;
 mod look;
 mod outcome;
 mod pass;
-mod replay;
 mod say;
 mod status;
 
 pub use budget::{Budget, REQUESTS_LEFT};
 pub use check::{Checked, check};
-pub use doctor::{Examined, Examination, Reach, examine};
+pub use doctor::{Examination, Examined, Reach, examine};
 pub use look::{LOOK_SECONDS, Look, Looked, Wave};
 pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
-pub use replay::{Expectation, ExpectedFinding, PassOfRecording, Recording, ReplayError, Via, replay};
 pub use say::{Delivery, Notify};
 pub use status::{Line, State, Status, status};

@@ -122,8 +122,7 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     let about = About { site: work.site.to_owned(), run: cx.run, number };
     let sight = Sight::new(&expected, &observations, &retried);
     let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
-    let committed =
-        work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
+    let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
     let delivery = say(work, cx, &about, &committed, judgement.bugs.is_empty(), retried).await?;
     work.ledger.tidy(cx.now).await?;
 
@@ -174,7 +173,9 @@ async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Vec<(ProviderId, Observation)>
         for look in looks {
             let mut known = Known { facts: read_by(look.observer.as_ref(), &facts), memory: None };
             // What is left of a budget is known to everybody whose requests use it.
-            known.facts.extend(facts.iter().filter(|fact| is_budget(fact) && !known.facts.contains(fact)).cloned().collect::<Vec<_>>());
+            known
+                .facts
+                .extend(facts.iter().filter(|fact| is_budget(fact) && !known.facts.contains(fact)).cloned().collect::<Vec<_>>());
             known.memory = work.ledger.recall(&look.observer.name()).await?;
             asked.push((look.clone(), known));
         }
@@ -222,7 +223,8 @@ fn requests(looks: &[Look], observations: &[(ProviderId, Observation)]) -> Vec<(
     let mut by_store: std::collections::BTreeMap<StoreId, Requests> = std::collections::BTreeMap::new();
     for look in looks {
         let name = look.observer.name();
-        if let (Some(store), Some((_, observation))) = (&look.store, observations.iter().find(|(provider, _)| *provider == name)) {
+        if let (Some(store), Some((_, observation))) = (&look.store, observations.iter().find(|(provider, _)| *provider == name))
+        {
             *by_store.entry(store.clone()).or_default() += observation.requests;
         }
     }

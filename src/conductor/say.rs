@@ -71,15 +71,20 @@ impl Notify {
         let Some(channel) = self.channels.iter().find(|channel| channel.name == name) else {
             return ledger.given_up(queued.id, now, "the configuration has no such channel any more").await;
         };
-        let (why, retry_after, hopeless) = match notify::send(self.http.as_ref(), channel, &queued.message, now, ONE_RECEIVER).await {
-            Sent::Delivered => {
-                delivery.delivered.insert(name);
-                return ledger.delivered(queued.id, now).await;
-            }
-            Sent::Later { why, retry_after } => (why, retry_after, false),
-            Sent::Never { why } => (why, None, true),
+        let (why, retry_after, hopeless) =
+            match notify::send(self.http.as_ref(), channel, &queued.message, now, ONE_RECEIVER).await {
+                Sent::Delivered => {
+                    delivery.delivered.insert(name);
+                    return ledger.delivered(queued.id, now).await;
+                }
+                Sent::Later { why, retry_after } => (why, retry_after, false),
+                Sent::Never { why } => (why, None, true),
+            };
+        let next = if hopeless && last_try {
+            Next::GiveUp
+        } else {
+            notify::next_attempt(queued.made_at, queued.attempts, now, retry_after)
         };
-        let next = if hopeless && last_try { Next::GiveUp } else { notify::next_attempt(queued.made_at, queued.attempts, now, retry_after) };
         match next {
             Next::At(at) => {
                 delivery.waiting.push((name, why.clone()));
