@@ -39,10 +39,7 @@ pub fn table(checked: &Checked, site: &str, out: &Out) -> String {
         [one] => format!("looked at {one}"),
         several => format!("looked at {} subjects", several.len()),
     };
-    let head = headline(
-        site,
-        &[&format!("{seen} in {}", duration_in_words(checked.seconds)), &counted(checked.counted)],
-    );
+    let head = headline(site, &[&format!("{seen} in {}", duration_in_words(checked.seconds)), &counted(checked.counted)]);
     let mut blocks = vec![out.paint(Tone::Strong, &head)];
     blocks.extend(bugs(&checked.bugs));
     blocks.extend(checked.findings.iter().map(|finding| block(finding, "", out)));

@@ -43,7 +43,8 @@ pub fn show(outcome: &PassOutcome, site: &str, out: &Out) -> Result<ExitCode, Fa
 
 /// The screen: what is new first, then what is still there, then what was cleared.
 pub fn table(outcome: &PassOutcome, site: &str, out: &Out) -> String {
-    let took = format!("run {} · looked at {} subjects in {}", outcome.number, outcome.seen.len(), duration_in_words(outcome.seconds));
+    let took =
+        format!("run {} · looked at {} subjects in {}", outcome.number, outcome.seen.len(), duration_in_words(outcome.seconds));
     let mut blocks = vec![out.paint(Tone::Strong, &headline(site, &[&took, &counted(outcome.counted)]))];
     blocks.extend(bugs(&outcome.bugs));
     let new = outcome.changes.iter().filter_map(|change| match change {
@@ -81,9 +82,14 @@ pub fn table(outcome: &PassOutcome, site: &str, out: &Out) -> String {
 fn talk(outcome: &PassOutcome, out: &Out) -> Option<String> {
     let swept = outcome.swept.closed.iter().map(|line| indented("swept", line, out));
     let waiting = outcome.delivery.waiting.iter().map(|(channel, why)| indented("waits", &format!("{channel}: {why}"), out));
-    let heartbeat = outcome.delivery.heartbeat.as_ref().filter(|how| *how != "delivered").map(|how| indented("heartbeat", how, out));
+    let heartbeat =
+        outcome.delivery.heartbeat.as_ref().filter(|how| *how != "delivered").map(|how| indented("heartbeat", how, out));
     let requests = outcome.requests.iter().filter(|_| out.wide()).map(|(store, made)| {
-        indented("requests", &format!("{store}: {} list and write, {} read, {} B in", made.class_a, made.class_b, made.bytes_in), out)
+        indented(
+            "requests",
+            &format!("{store}: {} list and write, {} read, {} B in", made.class_a, made.class_b, made.bytes_in),
+            out,
+        )
     });
     let lines: Vec<String> = swept.chain(waiting).chain(heartbeat).chain(requests).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))

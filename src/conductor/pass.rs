@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::budget::{self, Budget};
 use super::look::{Look, Looked, Wave, read_by, waves};
 use super::outcome::{Counted, ExitRule, exit_of};
-use super::say::{Delivery, Notify, undeliverable};
+use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::{check, evidence};
 use crate::domain::{
     Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, FindingKey, Known, Observation, ProviderId, Requests, Severity,
@@ -120,10 +120,11 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &observations).await?);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
-    let sight = Sight::new(&expected, &observations, &retried);
+    let sight = Sight::new(&expected, &observations, working_channels(work, cx, &retried).await?);
     let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
     let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
     let delivery = say(work, cx, &about, &committed, judgement.bugs.is_empty(), retried).await?;
+    work.ledger.commit_samples(cx.run, cx.now, &delivery.samples(cx.now)).await?;
     work.ledger.tidy(cx.now).await?;
 
     let exit = exit_of(&findings, judgement.bugs.len(), swept.stuck.len(), work.exit);
@@ -161,6 +162,23 @@ async fn say(
     delivery.waiting.extend(retried.waiting);
     delivery.given_up.extend(retried.given_up);
     Ok(delivery)
+}
+
+/// Channels that took a message since they were last found undeliverable: only that shows that they work again.
+async fn working_channels(work: &Pass<'_>, cx: &Cx, retried: &Delivery) -> Result<BTreeSet<String>, LedgerError> {
+    let mut working = retried.delivered.clone();
+    for open in work.ledger.open_findings().await? {
+        let subject = &open.finding.subject;
+        let Some(channel) = channel_of(subject) else { continue };
+        if !work.ledger.samples(subject, DELIVERED, open.last_seen, cx.now).await?.is_empty() {
+            working.insert(channel.to_owned());
+        }
+    }
+    Ok(working)
+}
+
+fn channel_of(subject: &Subject) -> Option<&str> {
+    subject.path().strip_prefix("notify/").filter(|_| subject.kind() == SubjectKind::Dalsegno)
 }
 
 /// Two waves; what arrives is committed as it arrives.
@@ -250,12 +268,12 @@ struct Sight {
     seen: BTreeSet<Subject>,
     gaps: BTreeSet<Subject>,
     expected: BTreeSet<Subject>,
-    /// Channels that took a message: only that shows that they work again.
-    told: BTreeSet<String>,
+    /// Channels that took a message since they were last found undeliverable.
+    working: BTreeSet<String>,
 }
 
 impl Sight {
-    fn new(expected: &Expected, observations: &[(ProviderId, Observation)], retried: &Delivery) -> Self {
+    fn new(expected: &Expected, observations: &[(ProviderId, Observation)], working: BTreeSet<String>) -> Self {
         let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
         let gaps = observations.iter().flat_map(|(_, observation)| &observation.gaps);
         Self {
@@ -267,14 +285,14 @@ impl Sight {
                 .map(|(subject, _)| subject.clone())
                 .chain(expected.placeholders.iter().map(|placeholder| placeholder.subject.clone()))
                 .collect(),
-            told: retried.delivered.clone(),
+            working,
         }
     }
 
     fn looked_at(&self, key: &FindingKey) -> bool {
         let subject = &key.subject;
         if subject.kind() == SubjectKind::Dalsegno {
-            return subject.path().strip_prefix("notify/").is_none_or(|channel| self.told.contains(channel));
+            return channel_of(subject).is_none_or(|channel| self.working.contains(channel));
         }
         // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own.
         if !self.expected.contains(subject) || key.code == "config-placeholder-unresolved" {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Finding, Message};
+use crate::domain::{Finding, Message, Sample, Subject, SubjectKind};
 use crate::ledger::{Committed, Ledger, LedgerError, Queued};
 use crate::notify::{self, About, Channel, Heartbeat, Next, Sent};
 use crate::tap::HttpCalls;
@@ -18,6 +18,9 @@ const ONE_RECEIVER: Duration = Duration::from_secs(10);
 const LEASE: SignedDuration = SignedDuration::from_mins(2);
 /// Messages moved at once; the rest goes with the next pass.
 const AT_ONCE: u32 = 50;
+
+/// The metric that says that a channel took a message.
+pub(super) const DELIVERED: &str = "channel_delivered_count";
 
 /// Who is told, and by which means.
 #[derive(Clone)]
@@ -41,6 +44,19 @@ pub struct Delivery {
     pub given_up: Vec<(String, String)>,
     /// How the heartbeat went; `None` when there is none.
     pub heartbeat: Option<String>,
+}
+
+impl Delivery {
+    /// One sample per channel that took something.
+    pub(super) fn samples(&self, now: Timestamp) -> Vec<Sample> {
+        let sample = |channel: &String| Sample {
+            subject: Subject::new(SubjectKind::Dalsegno, &["notify", channel]),
+            metric: DELIVERED.to_owned(),
+            value: 1.0,
+            at: now,
+        };
+        self.delivered.iter().map(sample).collect()
+    }
 }
 
 impl Notify {
