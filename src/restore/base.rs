@@ -12,6 +12,7 @@ use nix::unistd::fchown;
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 
+use super::choose::inflate;
 use super::conf;
 use super::held::{Chosen, Held, Restore, Telling, seconds};
 use super::pipe::{self, Ahead, Source};
@@ -71,8 +72,7 @@ impl BaseWork {
             Ok(untarred) => untarred,
             Err(trouble) => {
                 // Nothing works in the folder once this step has ended.
-                self.held.cancel.cancel();
-                wal.join().await;
+                wal.stop().await;
                 return Err(trouble);
             }
         };
@@ -84,7 +84,7 @@ impl BaseWork {
     }
 
     fn receipt(&self, untarred: &Untarred, moved: Vec<String>, took: f64) -> Receipt {
-        let stored: u64 = self.chosen.plan.objects.iter().map(|object| object.size).fold(0, u64::saturating_add);
+        let stored: u64 = self.chosen.plan.base_bytes();
         let mut outputs = Map::new();
         outputs.insert("files".to_owned(), json!(untarred.files));
         outputs.insert("bytes".to_owned(), json!(untarred.bytes));
@@ -111,11 +111,7 @@ impl BaseWork {
         for file in &plan.histories {
             let key = self.in_bucket(&file.key);
             let object = self.patience().read(|| self.store().get(&key, MAX_HISTORY)).await?;
-            let mut text = Vec::new();
-            file.compression
-                .reader(std::io::Cursor::new(object.bytes))
-                .and_then(|reader| reader.take(MAX_HISTORY).read_to_end(&mut text))
-                .map_err(|error| Trouble::bad(format!("{key}: does not inflate: {error}")))?;
+            let text = inflate(file.compression, &object.bytes).map_err(|why| Trouble::bad(format!("{key}: {why}")))?;
             crate::archive::History::parse(file.timeline, &text).map_err(|error| Trouble::bad(format!("{key}: {error}")))?;
             let path = self.held.sandbox.wal().join(format!("{:08X}.history", file.timeline));
             write_owned(&path, &text, self.owner).map_err(|error| Trouble::disk("write", &path, &error))?;
@@ -131,14 +127,13 @@ impl BaseWork {
                 key: self.in_bucket(&segment.key),
                 name: segment.name,
                 compression: segment.compression,
-                stored: segment.size,
             })
             .collect();
         let job = WalJob {
             store: self.store().clone(),
             segments,
             size: plan.segment_size,
-            system_id: plan.system_id,
+            system_id: Some(plan.system_id),
             incoming: incoming(&self.held.sandbox),
             wal: self.held.sandbox.wal(),
             owner: self.owner,
@@ -150,14 +145,14 @@ impl BaseWork {
     }
 
     async fn objects(&self, plan: &RestorePlan) -> Result<Untarred, Trouble> {
-        let total: u64 = plan.objects.iter().map(|object| object.size).fold(0, u64::saturating_add);
-        let most = plan.cluster_size.map_or(u64::MAX, |size| size.saturating_mul(2).saturating_add(GROWTH));
-        let last_data = plan.objects.iter().filter(|object| object.part_of == PartOf::Data).map(|object| object.part).max();
+        let total: u64 = plan.base_bytes();
+        let most = plan.info.cluster_size.map_or(u64::MAX, |size| size.saturating_mul(2).saturating_add(GROWTH));
+        let last_data = plan.base.iter().filter(|object| object.part_of == PartOf::Data).map(|object| object.part).max();
         let written = Arc::new(AtomicU64::new(0));
         let mut all = Untarred::default();
-        for object in &plan.objects {
-            self.telling.progress(format!("{} of {} restored", bytes_in_words(all.bytes), bytes_in_words(plan.cluster_size.unwrap_or(total))));
-            let seen = self.object(object, most.saturating_sub(all.bytes), Arc::clone(&written), plan.cluster_size.unwrap_or(0)).await?;
+        for object in &plan.base {
+            self.telling.progress(format!("{} of {} restored", bytes_in_words(all.bytes), bytes_in_words(plan.info.cluster_size.unwrap_or(total))));
+            let seen = self.object(object, most.saturating_sub(all.bytes), Arc::clone(&written), plan.info.cluster_size.unwrap_or(0)).await?;
             let is_last_data = object.part_of == PartOf::Data && Some(object.part) == last_data;
             if is_last_data && !(seen.has_control && seen.has_label) {
                 let what = if seen.has_control { "backup_label" } else { "global/pg_control" };
@@ -220,7 +215,7 @@ impl BaseWork {
 
     fn finish(&self, plan: &RestorePlan) -> std::io::Result<Vec<String>> {
         let sandbox = &self.held.sandbox;
-        for oid in plan.objects.iter().filter_map(|object| match object.part_of {
+        for oid in plan.base.iter().filter_map(|object| match object.part_of {
             PartOf::Tablespace(oid) if object.part == 0 => Some(oid),
             _ => None,
         }) {

@@ -16,7 +16,7 @@ use super::sandbox::Sandbox;
 use super::settings::RestoreSubject;
 use super::trouble::Trouble;
 use super::wal::WalFetch;
-use crate::archive::{RecoveryTarget, RestorePlan};
+use crate::archive::{RestorePlan, SegmentName};
 use crate::domain::{Receipt, RunId, State};
 
 /// What `archive.choose` decided.
@@ -25,17 +25,15 @@ pub struct Chosen {
     pub of: RestoreSubject,
     /// How.
     pub plan: RestorePlan,
-    /// Where to.
-    pub target: RecoveryTarget,
-    /// Nothing up to here can be missing.
-    pub covered_until: Option<Timestamp>,
+    /// The first segment of the plan.
+    pub first: SegmentName,
+    /// The last: where recovery must end when the target is the end.
+    pub end: SegmentName,
 }
 
 /// A running server.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// The postmaster.
-    pub pid: i32,
     /// The superuser's name.
     pub role: String,
     /// What recovery showed, for the checks.

@@ -48,12 +48,12 @@ fn not_root(uid: Uid, gid: Gid, name: &str) -> Result<Owner, Trouble> {
 pub async fn look_before(settings: &RestoreSettings, sandbox: &Sandbox, chosen: Option<&Chosen>, cluster: Option<u64>) -> Result<(), Trouble> {
     sandbox.socket_fits()?;
     let limits = &settings.limits;
-    let cluster = chosen.and_then(|chosen| chosen.plan.cluster_size).or(cluster).unwrap_or(0);
+    let cluster = chosen.and_then(|chosen| chosen.plan.info.cluster_size).or(cluster).unwrap_or(0);
     let wal = chosen.map_or(limits.wal_ahead_bytes, |chosen| {
         chosen.plan.segment_count().saturating_mul(chosen.plan.segment_size.bytes()).min(limits.wal_ahead_bytes)
     });
     space::must_fit(&settings.folder, cluster, wal, limits.reserve_bytes)?;
-    if let Some(major) = chosen.and_then(|chosen| chosen.plan.major) {
+    if let Some(major) = chosen.and_then(|chosen| chosen.plan.info.major()) {
         if major < 12 {
             return Err(Trouble::could_not(format!("the backup is of PostgreSQL {major}; drills begin with 12"), "restore it by hand"));
         }

@@ -81,8 +81,7 @@ impl RecoverWork {
         let recovered = self.recover(chosen, wal, keeper).await;
         if recovered.is_err() {
             // Nothing fetches any more once this step has ended.
-            self.held.cancel.cancel();
-            wal.join().await;
+            wal.stop().await;
         }
         self.cx.progress.done("replay");
         recovered
@@ -90,14 +89,14 @@ impl RecoverWork {
 
     async fn recover(&self, chosen: &Chosen, wal: &mut WalFetch, keeper: &mut Keeper) -> Result<Receipt, Trouble> {
         let mut control = self.control()?;
-        let expected = chosen.of.system_id.or(chosen.plan.system_id);
-        if let Some(expected) = expected.filter(|expected| *expected != control.system_id) {
+        let expected = chosen.of.system_id.unwrap_or(chosen.plan.system_id);
+        if expected != control.system_id {
             return Err(Trouble::bad(format!(
                 "the restored cluster has system identifier {}, expected is {expected}: another cluster's backup lies in this place",
                 control.system_id
             )));
         }
-        let major = chosen.plan.major.or(control.major).unwrap_or_default();
+        let major = chosen.plan.info.major().or(control.major).unwrap_or_default();
         let postgres = binaries::find(major, &self.settings.postgres_folders).await?;
         let mut times = Times::default();
         let mut notes = Vec::new();
@@ -116,8 +115,9 @@ impl RecoverWork {
                     let role = watch.role.clone();
                     let recovered = self.promote(chosen, keeper, &mut session, log_from, pid, &control, &mut times).await?;
                     session.close().await;
-                    self.held.set_server(Some(Server { pid, role, recovered: recovered.clone() }));
-                    wal.join().await;
+                    self.held.set_server(Some(Server { role, recovered: recovered.clone() }));
+                    // A target in time needs no more of it.
+                    wal.stop().await;
                     return Ok(self.receipt(chosen, &recovered, &postgres, &times, notes, wal));
                 }
                 _ => {
@@ -141,7 +141,7 @@ impl RecoverWork {
     }
 
     async fn start(&self, postgres: &Postgres, control: &ControlFile, chosen: &Chosen, keeper: &mut Keeper) -> Result<i32, Trouble> {
-        let target_time = chosen.target.for_postgres();
+        let target_time = chosen.plan.target.for_postgres();
         let conf = Conf {
             sandbox: &self.held.sandbox,
             major: postgres.major,
@@ -200,9 +200,9 @@ impl RecoverWork {
             return Err(Trouble::bad(format!("recovery ended on timeline {}, expected is {}", end.parent, chosen.plan.timeline)));
         }
         let size = chosen.plan.segment_size;
-        let expected = chosen.plan.end_segment;
+        let expected = chosen.end;
         let start = expected.start(size).unwrap_or(Lsn(0));
-        if chosen.target == RecoveryTarget::End && end.switch < start {
+        if chosen.plan.target == RecoveryTarget::End && end.switch < start {
             return Err(Trouble::bad(format!("recovery ended at {}, before {start}, the start of segment {expected}", end.switch)));
         }
         let isolation = isolation::show(session, pid).await.map_err(|error| lost(&error))?;
@@ -375,9 +375,9 @@ impl Watch<'_> {
             self.wal.replay_is_in(segment);
         }
         self.replay.is_at(seen.lsn);
-        let expected = self.chosen.plan.end_segment;
+        let expected = self.chosen.end;
         let passed = seen.lsn.is_some_and(|lsn| lsn >= expected.start(size).unwrap_or(Lsn(u64::MAX)));
-        if self.chosen.target != RecoveryTarget::End && seen.paused {
+        if self.chosen.plan.target != RecoveryTarget::End && seen.paused {
             return Ok(Glance::Reached { note: None });
         }
         if seen.paused {
@@ -392,11 +392,11 @@ impl Watch<'_> {
     /// All of it lies there and replay is in the last segment. A promotion replays what is left there; a target in time has not
     /// been met, so replay must come to rest first.
     fn at_the_end(&self) -> Result<Glance, Trouble> {
-        if self.chosen.target == RecoveryTarget::End {
+        if self.chosen.plan.target == RecoveryTarget::End {
             return Ok(Glance::Reached { note: None });
         }
         if self.replay.rests_for(Duration::from_millis(500)) {
-            let note = format!("no commit after {} lies in the archive; replayed to its end", self.chosen.target);
+            let note = format!("no commit after {} lies in the archive; replayed to its end", self.chosen.plan.target);
             return Ok(Glance::Reached { note: Some(note) });
         }
         Ok(Glance::Again)
@@ -410,7 +410,7 @@ impl Watch<'_> {
         }
         let log = blame::last_words(&blame::tail(&self.work.held.sandbox.log(), self.log_from));
         let at = self.replay.words();
-        let expected = self.chosen.plan.end_segment;
+        let expected = self.chosen.end;
         if self.replay.waits() {
             return Err(Trouble::bad(format!(
                 "replay stopped at {at}, before segment {expected}, though all segments are there: the WAL in them does not follow on. PostgreSQL says: {log}"

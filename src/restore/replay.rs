@@ -89,7 +89,7 @@ impl Replay {
     /// Segments of the plan that lie behind replay.
     pub fn segments_before(&self, chosen: &Chosen) -> u64 {
         let size = chosen.plan.segment_size;
-        let first = chosen.plan.first_segment().and_then(|name| name.number(size));
+        let first = chosen.first.number(size);
         let now = match self.lsn {
             Some(lsn) => Some(size.number_of(lsn)),
             None => self.title.as_ref().and_then(|title| SegmentName::parse(&title.segment)).and_then(|name| name.number(size)),

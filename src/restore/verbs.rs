@@ -22,7 +22,7 @@ pub static VERBS: [VerbSpec; 5] = [
         makes: Makes::Nothing,
         undo: Undo::None,
         required: &["subject"],
-        optional: &["target", "timeline", "backup"],
+        optional: &["target", "timeline"],
         outputs: &[
             "subject",
             "place",

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use super::tree::Owner;
 use super::trouble::Trouble;
 use crate::archive::{Compression, SegmentName, SegmentSize, check_segment};
 use crate::domain::SystemId;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Replayed segments that are kept: the startup process may still hold the one before.
 const KEPT_BEHIND: usize = 2;
@@ -34,8 +35,6 @@ pub struct Wanted {
     pub key: String,
     /// How it is stored.
     pub compression: Compression,
-    /// Its stored bytes by the listing.
-    pub stored: u64,
 }
 
 /// What all workers share.
@@ -87,6 +86,8 @@ struct Shared {
     replayed: watch::Sender<usize>,
     memory: Semaphore,
     inflating: Semaphore,
+    /// Bytes of the largest object so far: what the next is expected to take. The catalogue keeps no sizes.
+    largest: AtomicU64,
 }
 
 /// The workers.
@@ -97,7 +98,8 @@ pub struct WalFetch {
 
 impl WalFetch {
     /// Starts the workers.
-    pub fn start(job: WalJob, workers: usize) -> Self {
+    pub fn start(mut job: WalJob, workers: usize) -> Self {
+        job.patience.cancel = job.patience.cancel.child_token();
         let permits = usize::try_from(job.memory_bytes / KIB).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS).max(1);
         let state = State { next: 0, placed: vec![false; job.segments.len()], removed_to: 0 };
         let shared = Arc::new(Shared {
@@ -107,6 +109,7 @@ impl WalFetch {
             memory: Semaphore::new(permits),
             // One while the base backup inflates beside it; a second is added when that is done.
             inflating: Semaphore::new(1),
+            largest: AtomicU64::new(job.size.bytes() / 2),
             job,
         });
         let workers = (0..workers.max(1)).map(|_| tokio::spawn(work(Arc::clone(&shared)))).collect();
@@ -128,9 +131,11 @@ impl WalFetch {
         self.shared.progress.borrow().placed >= self.total()
     }
 
-    /// The base backup is there: its share of the processors is free.
+    /// The base backup is there: its share of memory and processors is free.
     pub fn base_is_done(&self) {
         self.shared.inflating.add_permits(1);
+        let more = usize::try_from(self.shared.job.memory_bytes / KIB).unwrap_or(0).min(Semaphore::MAX_PERMITS / 4);
+        self.shared.memory.add_permits(more);
     }
 
     /// Replay is in this segment: those behind go, more may come. Names that are not ours change nothing.
@@ -195,8 +200,9 @@ impl WalFetch {
         self.shared.job.segments.binary_search_by(|wanted| wanted.name.number(size).cmp(&Some(number))).ok()
     }
 
-    /// Waits until all workers ended; the cancellation token must be set, or all be done.
-    pub async fn join(&mut self) {
+    /// Ends all workers and waits for them.
+    pub async fn stop(&mut self) {
+        self.shared.job.patience.cancel.cancel();
         for worker in self.workers.drain(..) {
             // A worker that panicked has nothing more to say; its panic was printed.
             let _ = worker.await;
@@ -238,11 +244,11 @@ async fn work(shared: Arc<Shared>) {
             return;
         }
         match bring(&shared, index, &wanted).await {
-            Ok(()) => {
+            Ok(bytes) => {
                 let first = shared.state().placed.get_mut(index).is_some_and(|placed| !std::mem::replace(placed, true));
                 shared.progress.send_modify(|progress| {
                     progress.placed = progress.placed.saturating_add(usize::from(first));
-                    progress.bytes = progress.bytes.saturating_add(wanted.stored);
+                    progress.bytes = progress.bytes.saturating_add(bytes);
                 });
             }
             Err(trouble) => {
@@ -258,31 +264,43 @@ async fn work(shared: Arc<Shared>) {
     }
 }
 
-async fn bring(shared: &Arc<Shared>, index: usize, wanted: &Wanted) -> Result<(), Trouble> {
+/// Gives back its stored bytes.
+async fn bring(shared: &Arc<Shared>, index: usize, wanted: &Wanted) -> Result<u64, Trouble> {
     shared.near(index).await?;
     let most = shared.job.memory_bytes / KIB;
-    let permits = u32::try_from((wanted.stored / KIB).saturating_add(1).min(most).max(1)).unwrap_or(u32::MAX);
+    let expected = shared.largest.load(Ordering::Relaxed) / KIB;
+    let permits = u32::try_from(expected.saturating_add(1).min(most).max(1)).unwrap_or(u32::MAX);
     let memory = tokio::select! {
         () = shared.job.patience.cancel.cancelled() => return Err(Trouble::Cancelled),
         permits = shared.memory.acquire_many(permits) => permits.map_err(|_| Trouble::Cancelled)?,
     };
     let bytes = fetch(shared, wanted).await?;
+    let stored = bytes.len() as u64;
+    // Begins at half a segment and follows what is seen, slowly when it falls.
+    let _ = shared.largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(stored.max(known - known / 8)));
     let turn = shared.inflating.acquire().await.map_err(|_| Trouble::Cancelled)?;
     let (job, segment) = (Arc::clone(shared), wanted.clone());
     let placed = tokio::task::spawn_blocking(move || place(&job.job, &segment, &bytes)).await;
     drop((turn, memory));
-    placed.unwrap_or_else(|_| Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug")))
+    let placed = placed.unwrap_or_else(|_| Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug")));
+    placed.map(|()| stored)
 }
 
 /// More than a segment cannot be worth reading: no compression makes it that much longer.
 async fn fetch(shared: &Shared, wanted: &Wanted) -> Result<Bytes, Trouble> {
     let cap = shared.job.size.bytes().saturating_add(shared.job.size.bytes() / 8).saturating_add(64 * KIB);
-    if wanted.stored > cap {
-        let why = format!("{}: {} bytes are stored for a segment of {}", wanted.key, wanted.stored, shared.job.size.bytes());
-        return Err(Trouble::bad(why));
-    }
-    let object = shared.job.patience.read(|| shared.job.store.get(&wanted.key, cap)).await?;
-    Ok(object.bytes)
+    let object = shared
+        .job
+        .patience
+        .read(|| async {
+            match shared.job.store.get(&wanted.key, cap).await {
+                Ok(object) => Ok(Ok(object.bytes)),
+                Err(error @ StoreError::TooLarge { .. }) => Ok(Err(error)),
+                Err(error) => Err(error),
+            }
+        })
+        .await?;
+    object.map_err(|error| Trouble::bad(format!("{}: more than a segment can be: {error}", wanted.key)))
 }
 
 /// Inflates, checks, writes beside and renames. Blocking.
