@@ -7,6 +7,7 @@ mod act;
 mod archive;
 mod check;
 mod code;
+mod complaint;
 mod evidence;
 mod expect;
 mod fact;
@@ -17,6 +18,7 @@ mod observe;
 mod place;
 mod point;
 mod secret;
+mod span;
 mod store;
 mod subject;
 mod verdict;
@@ -29,6 +31,7 @@ pub use archive::{
 };
 pub use check::{Expectation, SqlCheck};
 pub use code::{CODES, CodeSpec, code};
+pub use complaint::{Complaint, Weight};
 pub use evidence::{
     AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Outcome3, Phase, RecoveryEnd, Rpo, StepEnd, StepRecord,
 };
@@ -41,6 +44,7 @@ pub use observe::{Cx, Observe, Progress, Quiet};
 pub use place::{Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
 pub use secret::{Secret, SecretRef};
+pub use span::{Span, SpanError};
 pub use store::{CertificateSeen, Dialect, LifecycleRule, Right, Rights, Setting, StoreFact, UploadSeen};
 pub use subject::{Subject, SubjectError, SubjectKind};
 pub use verdict::{ExitCode, Verdict};

@@ -1,0 +1,3 @@
+//! Object stores that speak S3.
+
+pub mod config;

@@ -1,0 +1,3 @@
+//! PostgreSQL archives in an object store.
+
+pub mod config;
