@@ -184,7 +184,7 @@ fn bad(key: &str, what: &str) -> Trouble {
 fn written(key: &str, path: &str, error: &std::io::Error) -> Trouble {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => bad(key, &format!("the same file twice: {path:?}")),
-        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::IsADirectory | std::io::ErrorKind::FilesystemLoop => {
+        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::IsADirectory => {
             bad(key, &format!("a file and a folder under one name: {path:?}"))
         }
         _ => Trouble::disk("write", std::path::Path::new(path), error),
