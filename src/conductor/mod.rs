@@ -11,6 +11,7 @@ mod evidence;
 mod look;
 mod outcome;
 mod pass;
+mod replay;
 mod say;
 mod status;
 
@@ -20,5 +21,6 @@ pub use doctor::{Examination, Examined, Reach, examine};
 pub use look::{LOOK_SECONDS, Look, Looked, Wave};
 pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
+pub use replay::{Expectation, ExpectedFinding, PassOfRecording, RECORDING_FORMAT, Recording, ReplayError, Via, remember};
 pub use say::{Delivery, Notify};
 pub use status::{Line, State, Status, status};
