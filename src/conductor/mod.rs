@@ -7,11 +7,13 @@
 mod budget;
 mod check;
 mod doctor;
+pub mod drill;
 mod evidence;
 mod look;
 mod outcome;
 mod pass;
 mod replay;
+pub mod runbook;
 mod say;
 mod status;
 

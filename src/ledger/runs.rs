@@ -64,7 +64,7 @@ pub struct HistoryFilter {
     pub state: Option<RunState>,
     /// Begun at or after.
     pub since: Option<Timestamp>,
-    /// Drills of this subject: the whole of it, or its end at a slash.
+    /// Drills of this subject and passes that found something about it: the whole of it, or its end at a slash.
     pub subject: Option<String>,
     /// At most so many; 50 when not said.
     pub limit: Option<u32>,

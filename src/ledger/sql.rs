@@ -37,7 +37,10 @@ statements! {
                     (SELECT coalesce(sum(q.class_a + q.class_b + q.free), 0) FROM run_requests q WHERE q.run = r.number) AS requests \
                     FROM runs r LEFT JOIN drills d ON d.run = r.number \
                     WHERE (?1 IS NULL OR r.kind = ?1) AND (?2 IS NULL OR r.state = ?2) AND (?3 IS NULL OR r.began >= ?3) \
-                    AND (?4 IS NULL OR d.subject = ?4 OR substr(d.subject, -length(?4) - 1) = '/' || ?4) AND (?5 IS NULL OR r.number = ?5) \
+                    AND (?4 IS NULL OR d.subject = ?4 OR substr(d.subject, -length(?4) - 1) = '/' || ?4 \
+                    OR EXISTS (SELECT 1 FROM run_findings m JOIN findings n ON n.id = m.finding WHERE m.run = r.number \
+                    AND (n.subject = ?4 OR substr(n.subject, -length(?4) - 1) = '/' || ?4))) \
+                    AND (?5 IS NULL OR r.number = ?5) \
                     ORDER BY r.number DESC LIMIT ?6";
     RUN_FIND = "SELECT number FROM runs WHERE id = ?1 OR number = ?2 \
                 OR (length(?1) >= 4 AND substr(replace(id, '-', ''), -length(?1)) = ?1) ORDER BY number DESC LIMIT 2";

@@ -101,6 +101,9 @@ fn paragraph(line: &Line<'_>) -> String {
     if let Some(was) = line.was {
         head.push_str(&format!(" (was {})", was.as_str()));
     }
+    if finding.could_not_look {
+        head.push_str(" (could not look)");
+    }
     let head = format!("{head}: {}  {}\n", finding.code, tame(&finding.subject.to_string(), FIELD));
     if line.told == Told::Cleared {
         return head;

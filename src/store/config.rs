@@ -34,7 +34,7 @@ pub struct StoreConfig {
     pub region: String,
     /// Which family it belongs to.
     pub dialect: Dialect,
-    /// Authorities in PEM, instead of the system's.
+    /// Authorities in PEM, beside the system's.
     pub ca_pem: Option<Vec<u8>>,
     /// Access key id.
     pub access_key_id: Secret,

@@ -82,6 +82,12 @@ impl Store {
         }
     }
 
+    /// The first key under `prefix`, in the store's order; `None` when the listing answered that there is none.
+    pub async fn peek(&self, prefix: &str) -> Result<Option<Listed>, StoreError> {
+        let page = self.page(&ListAsk { prefix: prefix.to_owned(), max_keys: Some(1), ..ListAsk::default() }).await?;
+        Ok(page.objects.into_iter().find_map(|object| check(object, prefix).ok()))
+    }
+
     /// The folders directly below `prefix`, each whole and with its trailing slash.
     pub async fn list_folders(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         Ok(self.list_level(prefix, usize::MAX).await?.0)

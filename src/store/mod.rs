@@ -8,6 +8,8 @@ pub mod error;
 mod error_words;
 pub mod guard;
 pub mod keys;
+mod list_live;
+mod list_page;
 pub mod listing;
 pub mod s3;
 mod s3_calls;

@@ -1,10 +1,11 @@
-//! The live form of the calls: aws-sdk-s3, with every setting that a store other than Amazon's needs.
+//! The live form of the calls: aws-sdk-s3 (listings apart, see [`super::list_live`]), with every setting that a store other than Amazon's needs.
 //!
 //! Why each setting: BehaviorVersion is pinned so that an upgrade changes nothing silently; checksums only when required, because
 //! R2, older Ceph and others refuse the default headers (<https://github.com/vmware-tanzu/velero/issues/7940>); path style,
 //! because few stores have wildcard names; credentials only from our configuration, because the default chain waits on a metadata
 //! service and picks up other accounts' keys; skew correction stays on and the skew is measured beside it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_s3::config::retry::RetryConfig;
@@ -18,6 +19,7 @@ use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 
 use super::StoreConfig;
 use super::config::endpoint_host;
+use super::list_live::ListClient;
 use crate::tap::tls::certificates_of;
 use crate::tap::{CallError, FailureKind};
 
@@ -30,6 +32,7 @@ const ATTEMPT: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug)]
 pub struct S3 {
     pub(super) client: aws_sdk_s3::Client,
+    pub(super) lists: Arc<ListClient>,
     pub(super) bucket: String,
 }
 
@@ -44,6 +47,7 @@ impl S3 {
             None,
             "dalsegno",
         );
+        let lists = Arc::new(ListClient::new(config, credentials.clone())?);
         let retries = RetryConfig::standard()
             .with_max_attempts(config.attempts.max(1))
             .with_initial_backoff(Duration::from_secs(1))
@@ -66,7 +70,7 @@ impl S3 {
             .timeout_config(timeouts)
             .stalled_stream_protection(StalledStreamProtectionConfig::enabled().grace_period(STALL_GRACE).build())
             .build();
-        Ok(Self { client: aws_sdk_s3::Client::from_conf(sdk), bucket: config.bucket.clone() })
+        Ok(Self { client: aws_sdk_s3::Client::from_conf(sdk), lists, bucket: config.bucket.clone() })
     }
 }
 
@@ -101,7 +105,7 @@ fn http_client(endpoint: &str, ca_pem: Option<&[u8]>) -> Result<SharedHttpClient
     let Some(pem) = ca_pem else { return Ok(builder.build_https()) };
     // The connector panics on malformed PEM, and trusts nobody when there is no certificate in it: look first.
     certificates_of(pem).map_err(|error| CallError { detail: format!("ca: {}", error.detail), ..error })?;
-    let trust = TrustStore::empty().with_native_roots(false).with_pem_certificate(pem);
+    let trust = TrustStore::empty().with_native_roots(true).with_pem_certificate(pem);
     let context = TlsContext::builder()
         .with_trust_store(trust)
         .build()

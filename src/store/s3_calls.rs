@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use aws_sdk_s3::config::RequestChecksumCalculation;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart, EncodingType};
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use crate::domain::LifecycleRule;
 use crate::tap::failure::read_chain;
 use crate::tap::objects::{
     ChecksumForm, DefaultRetention, GetAnswer, GetAsk, ListAsk, ListPage, ObjectBody, PutAsk, UploadsPage, Versioning,
-    VersionsPage, WireHead, WireObject, WireUpload, WireVersion,
+    VersionsPage, WireHead, WireUpload, WireVersion,
 };
 use crate::tap::{Answer, CallError, FailureKind, ObjectCalls};
 
@@ -43,47 +44,7 @@ impl Decoder {
 #[async_trait]
 impl ObjectCalls for S3 {
     async fn list(&self, ask: &ListAsk) -> Result<Answer<ListPage>, CallError> {
-        let watch = Watch::default();
-        let output = self
-            .client
-            .list_objects_v2()
-            .bucket(&self.bucket)
-            .prefix(&ask.prefix)
-            .set_start_after(ask.start_after.clone())
-            .set_continuation_token(ask.token.clone())
-            .set_delimiter(ask.delimiter.clone())
-            .set_max_keys(ask.max_keys)
-            .encoding_type(EncodingType::Url)
-            .customize()
-            .interceptor(watch.clone())
-            .send()
-            .await
-            .map_err(|error| watch.failed(error))?;
-        let decoder = Decoder::new(output.encoding_type());
-        let mut page = ListPage {
-            truncated: output.is_truncated().unwrap_or(false),
-            next: output.next_continuation_token().map(str::to_owned),
-            ..ListPage::default()
-        };
-        page.objects.reserve(output.contents().len());
-        for object in output.contents() {
-            match decoder.key(object.key()) {
-                Ok(key) => page.objects.push(WireObject {
-                    key,
-                    size: object.size().unwrap_or(-1),
-                    etag: etag(object.e_tag()),
-                    last_modified: moment(object.last_modified()),
-                }),
-                Err(refused) => page.refused.push(refused),
-            }
-        }
-        for folder in output.common_prefixes() {
-            match decoder.key(folder.prefix()) {
-                Ok(folder) => page.folders.push(folder),
-                Err(refused) => page.refused.push(refused),
-            }
-        }
-        Ok(watch.answer(page, true))
+        self.lists.page(ask).await
     }
 
     async fn uploads(&self, prefix: &str, marker: Option<&(String, String)>) -> Result<Answer<UploadsPage>, CallError> {
@@ -191,6 +152,11 @@ impl ObjectCalls for S3 {
             ByteStream::from(ask.bytes.clone())
         };
         let algorithm = (ask.checksum != ChecksumForm::None).then_some(ChecksumAlgorithm::Crc32);
+        // An algorithm alone is not enough: "when required" leaves PutObject without a checksum whatever it asks for.
+        let calculation = match ask.checksum {
+            ChecksumForm::None => RequestChecksumCalculation::WhenRequired,
+            ChecksumForm::Header | ChecksumForm::Trailer => RequestChecksumCalculation::WhenSupported,
+        };
         let output = self
             .client
             .put_object()
@@ -202,6 +168,7 @@ impl ObjectCalls for S3 {
             .set_checksum_algorithm(algorithm)
             .body(body)
             .customize()
+            .config_override(aws_sdk_s3::Config::builder().request_checksum_calculation(calculation))
             .interceptor(watch.clone())
             .send()
             .await

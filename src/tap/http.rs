@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::failure::read_chain;
+use super::tls::{Trust, client_config};
 use super::{CallError, FailureKind};
 use crate::domain::Secret;
 
@@ -175,7 +176,7 @@ pub trait HttpCalls: Send + Sync {
 /// How the live form talks.
 #[derive(Clone, Debug)]
 pub struct LiveHttpOptions {
-    /// Further authorities in PEM, besides the system's.
+    /// Authorities in PEM, beside the system's.
     pub ca_pem: Option<Vec<u8>>,
     /// Time to connect.
     pub connect_timeout: Duration,
@@ -191,7 +192,7 @@ impl Default for LiveHttpOptions {
     }
 }
 
-/// The live form: reqwest. Needs the process-wide TLS provider to be installed before.
+/// The live form: reqwest.
 #[derive(Clone, Debug)]
 pub struct LiveHttp {
     client: reqwest::Client,
@@ -203,14 +204,11 @@ impl LiveHttp {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("dalsegno/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
+            .tls_backend_preconfigured(client_config(options.ca_pem.as_deref().map_or(Trust::System, Trust::Also))?)
             .connect_timeout(options.connect_timeout)
             .timeout(options.timeout);
         if !options.proxies {
             builder = builder.no_proxy();
-        }
-        if let Some(pem) = &options.ca_pem {
-            let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(|error| not_sent(&error))?;
-            builder = builder.tls_certs_merge(certificates);
         }
         let client = builder.build().map_err(|error| not_sent(&error))?;
         Ok(Self { client })

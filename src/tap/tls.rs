@@ -58,8 +58,10 @@ pub trait TlsCalls: Send + Sync {
 /// The live form.
 #[derive(Clone)]
 pub struct LiveTls {
-    roots: Arc<RootCertStore>,
-    verified_by: String,
+    /// Who may vouch, in this order, each with the name that is told.
+    anchors: Vec<(Arc<RootCertStore>, String)>,
+    /// Configured authorities: they end as well, and take the chain with them.
+    configured: Vec<CertificateLine>,
     timeout: Duration,
 }
 
@@ -68,15 +70,54 @@ impl LiveTls {
     pub fn system(timeout: Duration) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Self { roots: Arc::new(roots), verified_by: "system".to_owned(), timeout }
+        Self { anchors: vec![(Arc::new(roots), "system".to_owned())], configured: Vec::new(), timeout }
     }
 
-    /// Trusts only the authorities of this PEM; `name` is how the configuration refers to it.
+    /// Trusts the authorities of this PEM, and then the system's; `name` is how the configuration refers to the PEM.
     pub fn with_ca(name: &str, pem: &[u8], timeout: Duration) -> Result<Self, CallError> {
+        let certificates = certificates_of(pem)?;
+        let mut live = Self::system(timeout);
+        live.configured = certificates.iter().filter_map(|der| line_of(der).ok()).collect();
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(certificates_of(pem)?);
-        Ok(Self { roots: Arc::new(roots), verified_by: format!("ca:{name}"), timeout })
+        roots.add_parsable_certificates(certificates);
+        live.anchors.insert(0, (Arc::new(roots), format!("ca:{name}")));
+        Ok(live)
     }
+
+    /// The shown chain, with the configured authority at its end when that is what it hangs on.
+    fn with_authority(&self, mut chain: Vec<CertificateLine>) -> Vec<CertificateLine> {
+        let authority = self.configured.iter().find(|ca| {
+            chain.last().is_some_and(|last| last.issuer == ca.subject) && chain.iter().all(|line| line.sha256 != ca.sha256)
+        });
+        chain.extend(authority.cloned());
+        chain
+    }
+}
+
+/// Whom a client of ours trusts.
+#[derive(Clone, Copy, Debug)]
+pub enum Trust<'a> {
+    /// The system's authorities.
+    System,
+    /// The authorities of this PEM beside the system's.
+    Also(&'a [u8]),
+    /// Nobody: for plain HTTP, where reading the system's authorities would only take time.
+    Nobody,
+}
+
+/// The TLS of every client of ours but the SDK's; by ring, whatever the process has installed.
+pub fn client_config(trust: Trust<'_>) -> Result<ClientConfig, CallError> {
+    let mut roots = RootCertStore::empty();
+    if let Trust::Also(pem) = trust {
+        roots.add_parsable_certificates(certificates_of(pem)?);
+    }
+    if !matches!(trust, Trust::Nobody) {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| CallError::new(FailureKind::NotSent, error.to_string()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Reads every certificate of a PEM text. None at all is an error, because a client would then trust nobody.
@@ -149,7 +190,7 @@ impl LiveTls {
         let place = format!("{host}:{port}");
         let name = ServerName::try_from(host.trim_start_matches('[').trim_end_matches(']').to_owned())
             .map_err(|error| CallError::new(FailureKind::NotSent, format!("{place}: {error}")))?;
-        let watcher = Arc::new(Watcher::new(&self.roots)?);
+        let watcher = Arc::new(Watcher::new(&self.anchors)?);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -161,7 +202,7 @@ impl LiveTls {
             .await
             .map_err(|error| failed(&error, &place))?;
         let connected = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, socket).await;
-        let (chain, verdict) = watcher.take();
+        let Watched { chain, verified_by, error: verdict } = watcher.take();
         if chain.is_empty() {
             return match connected {
                 Err(error) => Err(failed(&error, &place)),
@@ -169,8 +210,8 @@ impl LiveTls {
             };
         }
         let error = verdict.or_else(|| connected.err().map(|error| error.to_string()));
-        let verified_by = if error.is_none() { self.verified_by.clone() } else { "none".to_owned() };
-        Ok(ChainSeen { chain, verified_by, error })
+        let verified_by = verified_by.filter(|_| error.is_none()).unwrap_or_else(|| "none".to_owned());
+        Ok(ChainSeen { chain: self.with_authority(chain), verified_by, error })
     }
 }
 
@@ -182,25 +223,31 @@ fn failed(error: &std::io::Error, place: &str) -> CallError {
 /// Takes the chain down and lets the handshake go on; nothing is sent over the connection, so nothing is entrusted to it.
 #[derive(Debug)]
 struct Watcher {
-    inner: Option<Arc<WebPkiServerVerifier>>,
-    seen: Mutex<(Vec<CertificateLine>, Option<String>)>,
+    verifiers: Vec<(Arc<WebPkiServerVerifier>, String)>,
+    seen: Mutex<Watched>,
     schemes: rustls::crypto::WebPkiSupportedAlgorithms,
 }
 
+#[derive(Debug, Default)]
+struct Watched {
+    chain: Vec<CertificateLine>,
+    verified_by: Option<String>,
+    error: Option<String>,
+}
+
 impl Watcher {
-    fn new(roots: &Arc<RootCertStore>) -> Result<Self, CallError> {
+    fn new(anchors: &[(Arc<RootCertStore>, String)]) -> Result<Self, CallError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let schemes = provider.signature_verification_algorithms;
-        let inner = if roots.is_empty() {
-            None // an image without any authority: nobody vouches, and that is the answer
-        } else {
-            let built = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider).build();
-            Some(built.map_err(|error| CallError::new(FailureKind::NotSent, error.to_string()))?)
-        };
-        Ok(Self { inner, seen: Mutex::new((Vec::new(), None)), schemes })
+        let mut verifiers = Vec::new();
+        for (roots, name) in anchors.iter().filter(|(roots, _)| !roots.is_empty()) {
+            let built = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone()).build();
+            verifiers.push((built.map_err(|error| CallError::new(FailureKind::NotSent, error.to_string()))?, name.clone()));
+        }
+        Ok(Self { verifiers, seen: Mutex::default(), schemes })
     }
 
-    fn take(&self) -> (Vec<CertificateLine>, Option<String>) {
+    fn take(&self) -> Watched {
         self.seen.lock().map(|mut seen| std::mem::take(&mut *seen)).unwrap_or_default()
     }
 }
@@ -218,16 +265,23 @@ impl ServerCertVerifier for Watcher {
         for der in std::iter::once(leaf).chain(rest) {
             chain.push(line_of(der).map_err(rustls::Error::General)?);
         }
-        let verdict = match &self.inner {
-            Some(inner) => match inner.verify_server_cert(leaf, rest, name, ocsp, now) {
-                Ok(_) => None,
-                // A wrong name is told apart from a wrong chain: verify the name alone as well.
-                Err(error) => Some(explain(leaf, name, &error)),
-            },
-            None => Some("no certificate authority is installed on this machine".to_owned()),
-        };
+        let mut watched = Watched { chain, ..Watched::default() };
+        for (verifier, by) in &self.verifiers {
+            match verifier.verify_server_cert(leaf, rest, name, ocsp, now) {
+                Ok(_) => {
+                    watched.verified_by = Some(by.clone());
+                    watched.error = None;
+                    break;
+                }
+                // The first says why: a configured authority is what the owner meant.
+                Err(error) => watched.error = watched.error.take().or_else(|| Some(explain(leaf, name, &error))),
+            }
+        }
+        if self.verifiers.is_empty() {
+            watched.error = Some("no certificate authority is installed on this machine".to_owned());
+        }
         if let Ok(mut seen) = self.seen.lock() {
-            *seen = (chain, verdict);
+            *seen = watched;
         }
         Ok(ServerCertVerified::assertion())
     }

@@ -107,3 +107,17 @@ async fn committing_twice_in_one_run_is_like_once() {
     assert_eq!(shown.findings.len(), 1);
     assert_eq!(shown.findings[0].change, ChangeInRun::New);
 }
+
+#[tokio::test]
+async fn history_of_a_subject_lists_the_passes_that_found_something_about_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    for (second, name) in [(0, "keycloak-db"), (60, "other-keycloak-db"), (120, "grafana-db")] {
+        let run = pass(&ledger, second).await;
+        let found = [finding("x", &subject(name), Severity::Info)];
+        ledger.commit_findings(run, at(second), &found, &|_| true).await.unwrap();
+    }
+    let filter = dalsegno::ledger::HistoryFilter { subject: Some("keycloak-db".into()), ..Default::default() };
+    let numbers: Vec<_> = ledger.history(&filter).await.unwrap().iter().map(|line| line.number).collect();
+    assert_eq!(numbers, [2, 1], "run 2 cleared it");
+}

@@ -8,6 +8,7 @@ mod opening;
 mod outbox;
 mod runs;
 mod samples;
+mod shown;
 mod statements;
 mod two_processes;
 mod verify;
