@@ -1,1 +1,4 @@
-//! Suite `restore`.
+//! Suite `restore`: real PostgreSQL, real barman-cloud, a real S3 server.
+
+mod drill;
+mod proven;
