@@ -126,7 +126,7 @@ impl Catalogue {
             ArchiveKey::DirectoryMarker => self.again(size),
             ArchiveKey::Foreign => self.foreign += 1,
             ArchiveKey::History { timeline, compression } => {
-                self.add_history(key, timeline, compression, seen(size, etag, last_modified))
+                self.add_history(key, timeline, compression, seen(size, etag, last_modified));
             }
             ArchiveKey::BackupInfo { id } => {
                 let seen = self.note_empty(key, seen(size, etag, last_modified));
@@ -235,6 +235,7 @@ impl Catalogue {
 
     /// Forgets the base backups, which are then listed and added again: an incremental pass lists `base/` whole. What was forgotten
     /// comes back, to be handed to [`Self::carry_over`].
+    #[must_use = "what was read of unchanged objects is read again otherwise"]
     pub fn forget_backups(&mut self) -> Self {
         self.empty_objects.retain(|(key, _)| !key.starts_with("base/"));
         self.tars = 0;

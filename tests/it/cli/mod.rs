@@ -1,1 +1,2 @@
 //! Suite `cli`.
+mod archive;
