@@ -322,6 +322,14 @@ impl Catalogue {
         }
     }
 
+    /// A record that was listed and was gone when it was read: retention works while we look.
+    pub fn record_is_gone(&mut self, id: &str) {
+        if let Some(backup) = self.backups.get_mut(id) {
+            backup.record = None;
+            backup.info = None;
+        }
+    }
+
     /// Hands in the word of a keep mark.
     pub fn set_keep(&mut self, id: &str, word: &str) {
         if let Some(backup) = self.backups.get_mut(id) {
