@@ -131,7 +131,12 @@ fn parse_with(text: &str, place: &dyn Fn(Location) -> At) -> Result<Node, Mistak
             // Without the snippet: the line may hold what somebody took for a good place for a secret.
             let told = error.without_snippet().to_string();
             let told = told.lines().next().unwrap_or_default().trim();
-            Err(Mistake::new(&at, "", "config-yaml", format!("not YAML that can be used here: {told}")))
+            let hint = if text.contains("${") || text.contains("{{") {
+                "is a placeholder such as ${NAME} unresolved there? Inside { } or [ ] it must stand in quotes"
+            } else {
+                ""
+            };
+            Err(Mistake::new(&at, "", "config-yaml", format!("not YAML that can be used here: {told}")).hint(hint))
         }
     }
 }

@@ -105,14 +105,14 @@ fn wherever_a_placeholder_stands_a_pass_goes_on_and_check_refuses() {
     let cases = [
         ("endpoint: https://minio.lan:9000", "endpoint: https://s3.example.com", 0, 0),
         ("bucket: dr-backups", "bucket: ${BUCKET}", 0, 0),
-        ("{env: R_ID}", "{env: ${NAME}}", 0, 0),
+        ("{env: R_ID}", "{env: '${NAME}'}", 0, 0),
         ("{env: R_ID}", "{file: /run/<file>}", 0, 0),
         ("{env: R_KEY}", "TBD-KEY", 0, 0),
         ("prefix: cnpg", "prefix: TBD-PREFIX", 1, 0),
         ("server: keycloak-db", "server: '{{ .Values.server }}'", 1, 0),
         ("store: minio", "store: TBD-STORE", 1, 0),
         ("rpo: 15m", "rpo: TBD", 1, 1),
-        ("drill-every: 35d", "drill-every: ${EVERY}", 1, 1),
+        ("drill-every: 35d", "drill-every: '${EVERY}'", 1, 1),
         ("site: home", "site: TBD-SITE", 1, 1),
         ("environment: prod", "environment: <environment>", 1, 1),
     ];
