@@ -19,8 +19,8 @@ use crate::providers::postgres::config::{self as postgres, PostgresFragment, Pos
 /// Sandboxes go here when nothing is written.
 const DRILL_FOLDER: &str = "/var/tmp/dalsegno";
 /// Deadlines when nothing is written.
-const PASS_DEADLINE: Duration = Duration::from_secs(120);
-const PROVIDER_DEADLINE: Duration = Duration::from_secs(60);
+const PASS_DEADLINE: Duration = Duration::from_mins(2);
+const PROVIDER_DEADLINE: Duration = Duration::from_mins(1);
 
 /// A store, and why it cannot be used.
 struct StoreBuilt {

@@ -1,4 +1,5 @@
 //! Suite `cli`: argv in, data on stdout, talk on stderr, an exit code.
 
 mod commands;
+mod help;
 mod talk;

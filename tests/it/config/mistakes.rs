@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use dalsegno::domain::Explained;
 
 use super::{GOOD, Site};
@@ -139,7 +141,7 @@ fn an_alias_bomb_is_refused_in_no_time() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
         let item = format!("*a{}, ", level - 1).repeat(9);
-        bomb.push_str(&format!("a{level}: &a{level} [{item}]\n"));
+        writeln!(bomb, "a{level}: &a{level} [{item}]").unwrap();
     }
     let began = std::time::Instant::now();
     assert!(Site::new(&bomb).check().is_err());

@@ -68,12 +68,9 @@ fn a_bucket_named_tbd_archive_in_lower_case_is_legal() {
 
 #[test]
 fn check_refuses_a_placeholder_and_a_pass_does_the_rest() {
-    let yaml = format!(
-        "{}",
-        GOOD.replace(
+    let yaml = GOOD.replace(
             "postgres:\n",
             "  r2:\n    endpoint: https://TBD-PROD-S3-BACKUP-ENDPOINT\n    bucket: prod\n    read: {access-key-id: {env: R_ID}, secret-access-key: {env: R_KEY}}\npostgres:\n  grafana-db: {archive: {store: r2, prefix: cnpg, server: grafana-db}}\n",
-        )
     );
     let site = Site::new(&yaml);
     let found = site.mistakes();
