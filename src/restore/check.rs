@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Chosen, Held, Server, Telling, seconds};
-use super::session::{Session, sqlstate, words};
+use super::session::{As, Session, sqlstate, words};
 use super::trouble::Trouble;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
 use crate::domain::{AssertionResult, Cx, Expectation, Outcome3, Phase, Receipt, SqlCheck, age, bytes_in_words};
@@ -41,14 +41,17 @@ impl CheckWork {
     /// Does them all. A check that fails does not end the others.
     pub async fn run(self, telling: Telling) -> Result<Receipt, Trouble> {
         let began = Instant::now();
-        let mut session = self.open(&self.server.role, "postgres", &[]).await?;
+        let mut session = self.open("postgres").await?;
         let mut results = vec![self.system_id(), self.replay_end(), self.archiving_off(), self.fresh()];
         let (sizes, measured) = self.sizes(&mut session).await?;
         results.extend(measured);
         let role = match reader(&mut session).await {
             Ok(role) => role,
             Err(error) => {
-                return Err(Trouble::could_not(format!("no role for the checks could be made: {}", words(&error)), "report this as a bug"));
+                return Err(Trouble::could_not(
+                    format!("no role for the checks could be made: {}", words(&error)),
+                    "report this as a bug",
+                ));
             }
         };
         session.close().await;
@@ -65,10 +68,11 @@ impl CheckWork {
         Ok(Receipt { outputs, assertions: results, phases, notes: Vec::new() })
     }
 
-    async fn open(&self, role: &str, database: &str, extra: &[(&str, String)]) -> Result<Session, Trouble> {
-        let opened = match Session::open(&self.held.sandbox, role, database, extra).await {
-            Err(error) if database == "postgres" && sqlstate(&error).as_deref() == Some("3D000") => {
-                Session::open(&self.held.sandbox, role, "template1", extra).await
+    async fn open(&self, database: &str) -> Result<Session, Trouble> {
+        let role = As::Superuser(&self.server.role);
+        let opened = match Session::open(&self.held.sandbox, role, database, &[]).await {
+            Err(error) if sqlstate(&error).as_deref() == Some("3D000") => {
+                Session::open(&self.held.sandbox, role, "template1", &[]).await
             }
             other => other,
         };
@@ -96,11 +100,7 @@ impl CheckWork {
         let plan = &self.chosen.plan;
         let reached: Option<Lsn> = recovered.reached_lsn.as_deref().and_then(|text| text.parse().ok());
         let start = SegmentName::parse(&recovered.expected_segment).and_then(|name| name.start(plan.segment_size));
-        let seen = format!(
-            "{} on timeline {}",
-            recovered.reached_lsn.as_deref().unwrap_or("no position"),
-            recovered.timeline
-        );
+        let seen = format!("{} on timeline {}", recovered.reached_lsn.as_deref().unwrap_or("no position"), recovered.timeline);
         match plan.target {
             RecoveryTarget::End => {
                 let outcome = match (reached, start) {
@@ -117,8 +117,15 @@ impl CheckWork {
                     (Some(as_of), true) if as_of > moment => Outcome3::Failed,
                     (_, true) => Outcome3::Passed,
                 };
-                let as_of = recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
-                assertion("replay-end", format!("{moment} on timeline {}", plan.timeline), format!("{as_of}, {seen}"), outcome, true)
+                let as_of =
+                    recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
+                assertion(
+                    "replay-end",
+                    format!("{moment} on timeline {}", plan.timeline),
+                    format!("{as_of}, {seen}"),
+                    outcome,
+                    true,
+                )
             }
         }
     }
@@ -179,7 +186,7 @@ impl CheckWork {
             ("lock_timeout", "5s".to_owned()),
         ];
         let asked = async {
-            let mut session = Session::open(&self.held.sandbox, role, &check.database, &extra).await?;
+            let mut session = Session::open(&self.held.sandbox, As::Reader(role), &check.database, &extra).await?;
             let answer = session.ask(&check.sql).await;
             session.close().await;
             answer
@@ -215,6 +222,8 @@ async fn reader(session: &mut Session) -> Result<&'static str, sqlx::Error> {
     if known.first().and_then(Option::as_deref) == Some("0") {
         session.run("create role dalsegno_reader login nosuperuser nocreatedb nocreaterole noreplication").await?;
     }
+    // Stronger than what ALTER DATABASE or ALTER ROLE ALL set at the source.
+    session.run("alter role dalsegno_reader set session_preload_libraries = ''").await?;
     let readers = session.row("select count(*) from pg_roles where rolname = 'pg_read_all_data'").await?;
     if readers.first().and_then(Option::as_deref) == Some("1") {
         session.run("grant pg_read_all_data, pg_read_all_settings, pg_read_all_stats to dalsegno_reader").await?;
@@ -244,7 +253,9 @@ pub fn freshness(
     match as_of {
         Some(as_of) if behind(as_of) <= tolerance => (Outcome3::Passed, format!("data as of {as_of} ({})", age(as_of, now))),
         // A quiet cluster archives segments without commits: that is no proof of staleness.
-        Some(as_of) => (Outcome3::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of))),
+        Some(as_of) => {
+            (Outcome3::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of)))
+        }
         None if behind(base_end) <= tolerance => (Outcome3::Passed, format!("no commit replayed, base backup of {base_end}")),
         None => (Outcome3::Undecided, format!("no commit replayed, base backup of {base_end}")),
     }
