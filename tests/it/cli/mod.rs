@@ -2,4 +2,5 @@
 
 mod archive;
 mod commands;
+mod help;
 mod talk;
