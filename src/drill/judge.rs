@@ -218,7 +218,7 @@ fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bo
                 reasons.push(Reason::bad("drill-failed", why, hint));
             }
             None if recovered => {
-                reasons.push(Reason::open("the time until it answered is not known, and a budget stands", REPORT))
+                reasons.push(Reason::open("the time until it answered is not known, and a budget stands", REPORT));
             }
             // Not recovered: said by the step. Within the budget: fine.
             None | Some(_) => {}

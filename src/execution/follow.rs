@@ -70,7 +70,7 @@ pub(super) async fn follow(
             }
             Ok(Ok(State::Absent)) => {
                 absent += 1;
-                progress = "nothing of it is there".to_owned();
+                "nothing of it is there".clone_into(&mut progress);
                 if vanished(absent, handle, limits) {
                     return over(nothing_there(handle), Some(State::Absent));
                 }

@@ -188,7 +188,7 @@ impl Reader {
             self.wrong(at, &below(&path, "type"), format!("\"{word}\" is not a type, {}", instead(&word, known)));
         }
         let required = self.flag(&fields, "required", &path);
-        let default = fields.get("default").and_then(|node| self.default(*node, kind?, &path));
+        let default = fields.get("default").and_then(|node| self.default(node, kind?, &path));
         if let Some(node) = fields.get("default").filter(|_| required) {
             self.wrong(node.at, &below(&path, "default"), "a required parameter has no default: keep one of the two");
         }

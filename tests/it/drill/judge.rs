@@ -78,7 +78,7 @@ static SPOILS: &[Spoil] = &[
         outputs(&mut drill.records, "archive.choose").remove("system_id");
     }),
     spoil("another system than configured", Failed, |drill| {
-        drill.declared.system_expected = Some("1".to_owned().try_into().unwrap())
+        drill.declared.system_expected = Some("1".to_owned().try_into().unwrap());
     }),
     spoil("another system than backup.info's", Failed, |drill| {
         outputs(&mut drill.records, "archive.choose").insert("system_id".into(), json!("1"));
@@ -160,7 +160,9 @@ proptest! {
         // Without the two that remove whole steps (the last in the table).
         let chosen: Vec<&Spoil> = SPOILS.iter().zip(&bits).filter(|(_, bit)| **bit).map(|(spoil, _)| spoil).collect();
         let mut drill = perfect();
-        chosen.iter().for_each(|spoil| (spoil.apply)(&mut drill));
+        for spoil in &chosen {
+            (spoil.apply)(&mut drill);
+        }
         let verdict = drill.judged().verdict;
         prop_assert_eq!(verdict == Verdict::Proven, chosen.is_empty());
         if chosen.iter().all(|spoil| spoil.alone == Unknown) && !chosen.is_empty() {

@@ -40,7 +40,7 @@ pub(crate) fn cx(run: RunId) -> Cx {
     Cx {
         run,
         now: now(),
-        deadline: Instant::now() + Duration::from_secs(120),
+        deadline: Instant::now() + Duration::from_mins(2),
         cancel: CancellationToken::new(),
         progress: Arc::new(Quiet),
     }

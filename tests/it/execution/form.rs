@@ -28,7 +28,7 @@ fn undoes(act: &dyn Act, call: &Call) -> bool {
 }
 
 async fn settled(act: &dyn Act, cx: &Cx, intent: &Intent, handle: Option<&dalsegno::domain::Handle>) -> State {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     loop {
         let state = act.look(cx, intent, handle).await.expect("look");
         if !matches!(state, State::Running { .. }) || Instant::now() > until {

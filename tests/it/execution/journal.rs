@@ -24,7 +24,7 @@ async fn a_journal_is_readable_after_a_cut_at_any_byte() {
         fs::write(&path, &bytes[..cut]).unwrap();
         let told = read_journal(&folder).unwrap();
         assert_eq!(told.damaged_at, None, "cut at {cut}");
-        let lines = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let lines = bytes[..cut].split(|byte| *byte == b'\n').count() - 1;
         assert_eq!(told.lines, whole.lines[..lines], "cut at {cut}");
         assert_eq!(replay(&told.lines).is_some(), lines > 0, "cut at {cut}");
     }
