@@ -69,11 +69,11 @@ impl From<&CodeSpec> for Row {
 pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     let Some(asked) = &args.code else {
         let rows: Vec<Row> = CODES.iter().map(Row::from).collect();
-        out.show(&rows, |out| list(CODES, out))?;
+        out.show(&rows, |out| list(&CODES, out))?;
         return Ok(ExitCode::Fine);
     };
     let asked = asked.trim().to_ascii_lowercase();
-    let spec = code(&asked).ok_or_else(|| ExplainError::Unknown { near: near(&asked, CODES), asked })?;
+    let spec = code(&asked).ok_or_else(|| ExplainError::Unknown { near: near(&asked, &CODES), asked })?;
     out.show(&Row::from(spec), |out| page(spec, out))?;
     Ok(ExitCode::Fine)
 }

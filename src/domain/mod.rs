@@ -14,6 +14,7 @@ mod fact;
 mod finding;
 mod hint;
 mod id;
+mod message;
 mod observe;
 mod place;
 mod point;
@@ -40,6 +41,7 @@ pub use fact::{Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation,
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
+pub use message::Message;
 pub use observe::{Cx, Observe, Progress, Quiet};
 pub use place::{Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
