@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dalsegno::domain::{Cx, Permit, Quiet, RunId};
-use dalsegno::execution::{Hands, Journal, Outcome, Unwatched, run};
+use dalsegno::execution::{Hands, Journal, Outcome, Unwatched, Watch, run};
 use dalsegno::runbook::{Plan, check, plan};
 use jiff::Timestamp;
 use serde_json::json;
@@ -86,8 +86,27 @@ impl Bench {
 
 /// Runs a plan to its end and hands back the open journal.
 pub(crate) async fn run_plan(bench: &Bench, act: &FolderAct, plan: &Plan, cx: &Cx) -> (Outcome, Journal) {
+    run_watched(bench, act, plan, cx, &Unwatched).await
+}
+
+/// Cancels a moment after a step began.
+pub(crate) struct CancelsAt(pub(crate) &'static str, pub(crate) CancellationToken);
+
+impl Watch for CancelsAt {
+    fn began(&self, step: &str, _verb: &str) {
+        if step == self.0 {
+            let cancel = self.1.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                cancel.cancel();
+            });
+        }
+    }
+}
+
+pub(crate) async fn run_watched(bench: &Bench, act: &FolderAct, plan: &Plan, cx: &Cx, watch: &dyn Watch) -> (Outcome, Journal) {
     let mut journal = Journal::begin(&bench.drills, plan, json!({}), now()).unwrap();
-    let hands = Hands { acts: &[act], guard: &|_, _| Permit::Yes, watch: &Unwatched };
+    let hands = Hands { acts: &[act], guard: &|_, _| Permit::Yes, watch };
     let outcome = run(cx, plan, &hands, &mut journal).await;
     (outcome, journal)
 }
