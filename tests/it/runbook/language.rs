@@ -60,6 +60,18 @@ fn the_shipped_runbook_is_right_and_names_only_verbs_of_the_restore() {
 }
 
 #[test]
+fn the_example_of_the_language_page_is_right() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/runbooks/README.md")).unwrap();
+    let (_, behind) = page.split_once("```yaml\n").unwrap();
+    let (example, _) = behind.split_once("```").unwrap();
+    let checked = check(example, &dalsegno::restore::VERBS).unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    assert_eq!(checked.runbook.steps.len(), 2);
+    for kind in Kind::ALL {
+        assert!(page.contains(&format!("| `{}` |", kind.as_str())), "{kind:?} is not described");
+    }
+}
+
+#[test]
 fn values_are_read_by_their_kind() {
     let right = [
         (Kind::Target, "end", json!("end")),
