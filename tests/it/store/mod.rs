@@ -1,5 +1,6 @@
 //! Suite `store`: against a real SeaweedFS where one is there, and always against a small server of our own that can misbehave.
 
+pub mod bucket;
 pub mod mock;
 pub mod real;
 
