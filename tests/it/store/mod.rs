@@ -7,6 +7,7 @@ pub mod real;
 mod errors;
 mod guard;
 mod hostile;
+mod probe;
 mod reads;
 mod speed;
 mod wire_headers;
