@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Parser;
 use dalsegno::cli::{Cli, Out, failure, internal, progress};
 use dalsegno::domain::ExitCode;
+use dalsegno::restore;
 use dalsegno::telemetry;
 
 /// Processes that we start of ourselves, by the word behind `internal`.
-const INTERNAL: &[(&str, internal::Inner)] = &[];
+const INTERNAL: &[(&str, internal::Inner)] =
+    &[("hold", |args| restore::hold::hold(args).number()), ("exec", |args| restore::hold::exec(args).number())];
 
 /// Whether any thread has panicked. A task that panics must not end in exit code 0.
 static PANICKED: AtomicBool = AtomicBool::new(false);
@@ -50,7 +52,7 @@ fn start(argv: &[OsString]) -> ExitCode {
             return ExitCode::CouldNotLook;
         }
     };
-    match runtime.block_on(cli.run(&out)) {
+    match runtime.block_on(cli.run(&out, &shown.progress)) {
         Ok(exit) => exit,
         Err(failure) => {
             failure.print();

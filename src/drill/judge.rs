@@ -114,7 +114,11 @@ fn system(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
     for (expected, by) in [(declared.system_expected, "the configuration"), (by_backup, "backup.info")] {
         if let Some(expected) = expected.filter(|expected| *expected != restored) {
             let why = format!("another system came back: {by} says {expected}, the restored cluster says {restored}");
-            reasons.push(Reason::bad("system-id-differs", why, "see who else writes into that prefix:  dalsegno archive audit"));
+            reasons.push(Reason::bad(
+                "archive-system-unexpected",
+                why,
+                "see who else writes into that prefix:  dalsegno archive audit",
+            ));
         }
     }
 }
@@ -141,7 +145,7 @@ fn end_segment(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
     };
     if reached.timeline != expected.timeline || reached.position < expected.position {
         let why = format!("replay ended at {reached_name}, the archive goes to {expected_name}");
-        reasons.push(Reason::bad("replay-short", why, "find the hole or the damaged segment:  dalsegno archive audit"));
+        reasons.push(Reason::bad("drill-failed", why, "find the hole or the damaged segment:  dalsegno archive audit"));
     }
 }
 
@@ -152,7 +156,7 @@ fn isolation(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
         None => reasons.push(Reason::open(format!("isolation was not shown, at least \"{asked}\" is asked for"), REPORT)),
         Some(shown) if shown < declared.isolation => {
             let why = format!("the sandbox was \"{}\", at least \"{asked}\" is asked for", shown.as_str());
-            let hint = "allow user namespaces on this host, or ask for less:  dalsegno drill pg-restore --isolation closed";
+            let hint = "allow user namespaces on this host, or let a copy of the runbook ask for less (isolation-at-least)";
             reasons.push(Reason::open(why, hint));
         }
         Some(_) => {}
@@ -180,7 +184,7 @@ fn assertions(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
             // Our sandbox, not the archive.
             Outcome3::Failed if name == ARCHIVING_OFF => reasons.push(Reason::open(words, REPORT)),
             Outcome3::Failed if name == REPLAY_END => {
-                reasons.push(Reason::bad("replay-short", words, "find the hole or the damaged segment:  dalsegno archive audit"));
+                reasons.push(Reason::bad("drill-failed", words, "find the hole or the damaged segment:  dalsegno archive audit"));
             }
             Outcome3::Failed if name == "system-id" => {
                 reasons.push(Reason::bad(
@@ -189,7 +193,7 @@ fn assertions(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
                     "see who else writes into that prefix:  dalsegno archive audit",
                 ));
             }
-            Outcome3::Failed => reasons.push(Reason::bad("drill-check-failed", words, REPORT)),
+            Outcome3::Failed => reasons.push(Reason::bad("drill-failed", words, REPORT)),
         }
     }
 }
@@ -204,7 +208,7 @@ fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bo
                     duration_in_words(budget)
                 );
                 let hint = "see which phase took it:  dalsegno drill report";
-                reasons.push(Reason::bad("rto-exceeded", why, hint));
+                reasons.push(Reason::bad("drill-failed", why, hint));
             }
             None if recovered => {
                 reasons.push(Reason::open("the time until it answered is not known, and a budget stands", REPORT))
@@ -222,7 +226,7 @@ fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bo
                     duration_in_words(budget)
                 );
                 let hint = "see why WAL does not arrive:  dalsegno check";
-                reasons.push(Reason::bad("rpo-exceeded", why, hint));
+                reasons.push(Reason::bad("drill-failed", why, hint));
             }
             None if recovered || reasons.is_empty() => {
                 let hint = "compare this host's clock with the store's, then:  dalsegno archive windows";

@@ -21,6 +21,6 @@ impl Reason {
 
     /// It could not be looked at, or not far enough.
     pub(super) fn open(why: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Unknown, why: why.into(), hint: hint.into(), code: "drill-unknown" }
+        Self { verdict: Verdict::Unknown, why: why.into(), hint: hint.into(), code: "drill-undecided" }
     }
 }

@@ -29,5 +29,5 @@ pub use process::Process;
 pub use record::{How, JOURNAL_FORMAT, Line, Part, Record};
 pub use replay::{Replayed, Trace, replay};
 pub use run::{Hands, Outcome, run};
-pub use sweep::{Close, Interrupted, Swept, SweptHow, sweep};
+pub use sweep::{Close, Interrupted, Swept, SweptHow, sweep, unclosed};
 pub use watch::{Unwatched, Watch};

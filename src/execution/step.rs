@@ -128,7 +128,7 @@ async fn attempt(
         Err(end) => end,
         Ok((handle, late)) => {
             let followed = follow(&cx, act, &intent, handle.as_ref(), &token, &limits, late).await;
-            ended(step, followed, journal)
+            ended(step, followed, outputs, journal)
         }
     }
 }
@@ -188,7 +188,7 @@ pub(super) fn could_not(error: ActError) -> StepEnd {
     }
 }
 
-fn ended(step: &PlannedStep, followed: Followed, journal: &mut Journal) -> StepEnd {
+fn ended(step: &PlannedStep, followed: Followed, outputs: &Outputs, journal: &mut Journal) -> StepEnd {
     let name = step.name.clone();
     let mut written = Ok(());
     if let Some(state) = followed.state {
@@ -196,7 +196,7 @@ fn ended(step: &PlannedStep, followed: Followed, journal: &mut Journal) -> StepE
     }
     let mut end = followed.end;
     if let Some(mut receipt) = followed.receipt {
-        let held = hold(step, &mut receipt);
+        let held = hold(step, outputs, &mut receipt);
         written = written.and(journal.write(Record::Receipt { step: name, receipt: Box::new(receipt) }));
         if end == StepEnd::Done {
             end = held;
@@ -209,9 +209,9 @@ fn ended(step: &PlannedStep, followed: Followed, journal: &mut Journal) -> StepE
 }
 
 /// Holds the runbook's assertions against a receipt.
-fn hold(step: &PlannedStep, receipt: &mut Receipt) -> StepEnd {
+fn hold(step: &PlannedStep, outputs: &Outputs, receipt: &mut Receipt) -> StepEnd {
     let mut end = StepEnd::Done;
-    for assertion in &step.assertions {
+    for assertion in step.assertions(outputs) {
         let result = assertion.hold(&step.name, &receipt.outputs);
         let words = format!("{}: expected {}, seen {}", result.name, result.expected, result.seen);
         match result.outcome {

@@ -83,6 +83,22 @@ pub async fn sweep(
     Ok(swept)
 }
 
+/// Runs that are not closed, oldest first, and whether their process lives. Looks only.
+pub fn unclosed(drills: &Path) -> Result<Vec<(RunId, bool)>, JournalError> {
+    let mut open = Vec::new();
+    for (run, folder) in runs(drills)? {
+        if !is_closed(&folder) {
+            open.push((run, has_lock(&folder) && take_lock(&folder)?.is_none()));
+        }
+    }
+    Ok(open)
+}
+
+/// A journal without a lock was closed; a folder with neither was made by a process that died before it had the lock.
+fn is_closed(folder: &Path) -> bool {
+    !has_lock(folder) && folder.join(super::JOURNAL_FILE).exists()
+}
+
 /// Folders that are named by a run id, oldest first.
 pub(super) fn runs(drills: &Path) -> Result<Vec<(RunId, PathBuf)>, JournalError> {
     let entries = match std::fs::read_dir(drills) {
@@ -97,8 +113,7 @@ pub(super) fn runs(drills: &Path) -> Result<Vec<(RunId, PathBuf)>, JournalError>
 }
 
 async fn sweep_one(cx: &Cx, folder: &Path, acts: &[&dyn Act], watch: &dyn Watch, close: Close<'_>) -> Option<SweptHow> {
-    // A journal without a lock was closed; a folder with neither was made by a process that died before it had the lock.
-    if !has_lock(folder) && folder.join(super::JOURNAL_FILE).exists() {
+    if is_closed(folder) {
         return None;
     }
     let stuck = |error: JournalError| SweptHow::Stuck { why: error.to_string(), hint: error.hint().unwrap_or_default() };

@@ -153,7 +153,9 @@ impl Explained for LedgerError {
             Self::Folder { folder, .. } => {
                 format!("make it writable for this user (ls -ld {}), or set state.folder to another one", folder.display())
             }
-            Self::RemoteFolder { .. } => "set state.folder to a folder on a local disk, or a volume that is mounted as a block device".into(),
+            Self::RemoteFolder { .. } => {
+                "set state.folder to a folder on a local disk, or a volume that is mounted as a block device".into()
+            }
             Self::Newer { .. } => "run the dalsegno that wrote it or a newer one; a ledger is never migrated back".into(),
             Self::Damaged { file, .. } | Self::Row { file, .. } => format!(
                 "nothing was changed; keep a copy (cp {0}* elsewhere/), try: sqlite3 {0} .recover; then move it away to begin a new one: \
@@ -162,10 +164,14 @@ impl Explained for LedgerError {
             ),
             Self::Foreign { file, .. } => format!("set state.folder to a folder of its own; {} was not touched", file.display()),
             Self::Busy { file, .. } => format!("see who holds it: fuser -v {}; then run again", file.display()),
-            Self::Full { file } => format!("make room: df -h {}; then run again, nothing that was said to be written is lost", file.display()),
+            Self::Full { file } => {
+                format!("make room: df -h {}; then run again, nothing that was said to be written is lost", file.display())
+            }
             Self::NoAccess { file, .. } => format!("make it readable and writable for this user: ls -l {}*", file.display()),
             Self::NoSuchRun { .. } | Self::Ambiguous { .. } => "dalsegno history lists runs with their numbers".into(),
-            Self::EvidenceDiffers { .. } => "an evidence file is never changed after the drill; find out who wrote the second one".into(),
+            Self::EvidenceDiffers { .. } => {
+                "an evidence file is never changed after the drill; find out who wrote the second one".into()
+            }
             Self::EvidenceNewer { .. } => "take it in with the dalsegno that wrote it or a newer one".into(),
             Self::Sql { file, .. } => format!("dalsegno ledger verify checks {}", file.display()),
             Self::Write(_) => "check the space and the rights of where the output goes".into(),

@@ -37,6 +37,9 @@ impl Ledger {
     }
 }
 
+/// How long another process may make, check and migrate before we give up: the check reads the whole file.
+const OPEN_SECONDS: u64 = 30;
+
 /// One process at a time makes, checks and migrates.
 async fn alone(folder: &Path, file: &Path) -> Result<File, LedgerError> {
     let cannot = |source| LedgerError::Folder { folder: folder.into(), what: "its lock file cannot be used", source };
@@ -46,8 +49,8 @@ async fn alone(folder: &Path, file: &Path) -> Result<File, LedgerError> {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
             Err(TryLockError::Error(source)) => return Err(cannot(source)),
-            Err(TryLockError::WouldBlock) if begun.elapsed() > Duration::from_secs(BUSY_SECONDS) => {
-                return Err(LedgerError::Busy { file: file.into(), seconds: BUSY_SECONDS });
+            Err(TryLockError::WouldBlock) if begun.elapsed() > Duration::from_secs(OPEN_SECONDS) => {
+                return Err(LedgerError::Busy { file: file.into(), seconds: OPEN_SECONDS });
             }
             Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
@@ -129,10 +132,9 @@ async fn checks(connection: &mut SqliteConnection, file: &Path) -> Result<(), Le
 async fn migrate(pool: &SqlitePool, file: &Path) -> Result<(), LedgerError> {
     schema::migrator().run(pool).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => LedgerError::Newer { file: file.into(), found, known: schema::newest() },
-        MigrateError::VersionMismatch(version) => LedgerError::Foreign {
-            file: file.into(),
-            said: format!("migration {version} in it is not the one of this program"),
-        },
+        MigrateError::VersionMismatch(version) => {
+            LedgerError::Foreign { file: file.into(), said: format!("migration {version} in it is not the one of this program") }
+        }
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => sorted(file, &error),
         other => LedgerError::Sql { file: file.into(), said: other.to_string() },
     })

@@ -64,7 +64,7 @@ pub struct HistoryFilter {
     pub state: Option<RunState>,
     /// Begun at or after.
     pub since: Option<Timestamp>,
-    /// Drills of this subject: the whole of it, or its end at a slash.
+    /// Drills of this subject and passes that found something about it: the whole of it, or its end at a slash.
     pub subject: Option<String>,
     /// At most so many; 50 when not said.
     pub limit: Option<u32>,
@@ -216,7 +216,12 @@ impl Ledger {
                 continue;
             }
             let mut transaction = self.write().await?;
-            sqlx::query(sql::RUN_INTERRUPTED).bind(number).bind(ms(now)).execute(&mut *transaction).await.map_err(self.sorted())?;
+            sqlx::query(sql::RUN_INTERRUPTED)
+                .bind(number)
+                .bind(ms(now))
+                .execute(&mut *transaction)
+                .await
+                .map_err(self.sorted())?;
             self.commit(transaction).await?;
             process::release(&self.folder, &id);
             tracing::warn!(run = number, "run was interrupted: its process is gone");

@@ -19,7 +19,9 @@ pub(super) fn migrator() -> Migrator {
     Migrator::with_migrations(
         MIGRATIONS
             .iter()
-            .map(|(version, name, text)| Migration::new(*version, (*name).into(), MigrationType::Simple, text.into_sql_str(), false))
+            .map(|(version, name, text)| {
+                Migration::new(*version, (*name).into(), MigrationType::Simple, text.into_sql_str(), false)
+            })
             .collect(),
     )
 }

@@ -15,20 +15,20 @@ statements! {
     APPLICATION_ID = "SELECT application_id FROM pragma_application_id";
     HAS_MIGRATIONS = "SELECT count(*) AS n FROM sqlite_schema WHERE name = '_sqlx_migrations'";
     SCHEMA_VERSION = "SELECT coalesce(max(version), 0) AS version FROM _sqlx_migrations";
-    QUICK_CHECK = "SELECT quick_check AS said FROM pragma_quick_check(5)";
-    INTEGRITY_CHECK = "SELECT integrity_check AS said FROM pragma_integrity_check(50)";
+    QUICK_CHECK = "SELECT quick_check AS said FROM pragma_quick_check LIMIT 5";
+    INTEGRITY_CHECK = "SELECT integrity_check AS said FROM pragma_integrity_check LIMIT 50";
     FOREIGN_KEY_CHECK = "SELECT \"table\" AS child, parent FROM pragma_foreign_key_check LIMIT 50";
 
-    // runs
+    // runs; a clock that was set back never makes a run end before it began
     RUN_BEGIN = "INSERT INTO runs (id, kind, state, began, host, boot, pid, process_start) \
                  VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)";
-    RUN_END = "UPDATE runs SET state = ?2, ended = ?3, exit_code = ?4 WHERE id = ?1 AND state = 'running'";
+    RUN_END = "UPDATE runs SET state = ?2, ended = max(began, ?3), exit_code = ?4 WHERE id = ?1 AND state = 'running'";
     RUN_NUMBER = "SELECT number FROM runs WHERE id = ?1";
     RUNS_RUNNING = "SELECT number, id, host, boot, pid, process_start FROM runs WHERE state = 'running'";
-    RUN_INTERRUPTED = "UPDATE runs SET state = 'interrupted', ended = ?2 WHERE number = ?1 AND state = 'running'";
+    RUN_INTERRUPTED = "UPDATE runs SET state = 'interrupted', ended = max(began, ?2) WHERE number = ?1 AND state = 'running'";
     RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid, process_start) \
                     VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', 0, 0) \
-                    ON CONFLICT (id) DO UPDATE SET state = 'done', ended = excluded.ended, exit_code = excluded.exit_code \
+                    ON CONFLICT (id) DO UPDATE SET state = 'done', ended = max(runs.began, excluded.ended), exit_code = excluded.exit_code \
                     WHERE runs.state IN ('running', 'interrupted', 'failed')";
     RUNS_HISTORY = "SELECT r.number, r.id, r.kind, r.state, r.began, r.ended, r.exit_code, r.host, d.verdict, d.subject, \
                     (SELECT count(*) FROM run_findings f WHERE f.run = r.number AND f.change = 'new') AS new, \
@@ -37,7 +37,10 @@ statements! {
                     (SELECT coalesce(sum(q.class_a + q.class_b + q.free), 0) FROM run_requests q WHERE q.run = r.number) AS requests \
                     FROM runs r LEFT JOIN drills d ON d.run = r.number \
                     WHERE (?1 IS NULL OR r.kind = ?1) AND (?2 IS NULL OR r.state = ?2) AND (?3 IS NULL OR r.began >= ?3) \
-                    AND (?4 IS NULL OR d.subject = ?4 OR substr(d.subject, -length(?4) - 1) = '/' || ?4) AND (?5 IS NULL OR r.number = ?5) \
+                    AND (?4 IS NULL OR d.subject = ?4 OR substr(d.subject, -length(?4) - 1) = '/' || ?4 \
+                    OR EXISTS (SELECT 1 FROM run_findings m JOIN findings n ON n.id = m.finding WHERE m.run = r.number \
+                    AND (n.subject = ?4 OR substr(n.subject, -length(?4) - 1) = '/' || ?4))) \
+                    AND (?5 IS NULL OR r.number = ?5) \
                     ORDER BY r.number DESC LIMIT ?6";
     RUN_FIND = "SELECT number FROM runs WHERE id = ?1 OR number = ?2 \
                 OR (length(?1) >= 4 AND substr(replace(id, '-', ''), -length(?1)) = ?1) ORDER BY number DESC LIMIT 2";
@@ -84,7 +87,7 @@ statements! {
                      WHERE cleared_at IS NULL ORDER BY id";
     FINDING_NEW = "INSERT INTO findings (code, subject, severity, first_seen, last_seen, last_looked, finding) \
                    VALUES (?1, ?2, ?3, ?4, ?4, ?4, ?5) RETURNING id";
-    FINDING_STILL = "UPDATE findings SET severity = ?2, last_seen = ?3, last_looked = ?3, finding = ?4 WHERE id = ?1";
+    FINDING_STILL = "UPDATE findings SET severity = ?2, last_seen = max(first_seen, ?3), last_looked = ?3, finding = ?4 WHERE id = ?1";
     FINDING_CLEARED = "UPDATE findings SET cleared_at = ?2, last_looked = ?2 WHERE id = ?1";
     RUN_FINDING_PUT = "INSERT INTO run_findings (run, finding, change, severity) VALUES (?1, ?2, ?3, ?4) \
                        ON CONFLICT (run, finding) DO UPDATE SET \
@@ -128,7 +131,7 @@ statements! {
                       FROM outbox WHERE delivered_at IS NULL AND gave_up_at IS NULL AND attempts > 0 GROUP BY channel ORDER BY channel";
     OUTBOX_UNDELIVERED = "SELECT channel, gave_up_at, coalesce(last_error, '') AS why FROM outbox o WHERE id = \
                           (SELECT max(id) FROM outbox g WHERE g.channel = o.channel AND g.gave_up_at IS NOT NULL) AND NOT EXISTS \
-                          (SELECT 1 FROM outbox d WHERE d.channel = o.channel AND d.delivered_at >= o.gave_up_at) ORDER BY channel";
+                          (SELECT 1 FROM outbox d WHERE d.channel = o.channel AND d.delivered_at > o.gave_up_at) ORDER BY channel";
     OUTBOX_PRUNE = "DELETE FROM outbox WHERE delivered_at < ?1";
     OUTBOX_PRUNE_GIVEN_UP = "DELETE FROM outbox WHERE gave_up_at < ?1";
 

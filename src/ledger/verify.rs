@@ -59,14 +59,16 @@ impl Ledger {
         verified.checks.push("findings and evidence can be read");
         let texts = sqlx::query(sql::TEXTS_FINDINGS).fetch_all(&self.reader).await.map_err(self.sorted())?;
         for row in texts {
-            let (id, text): (i64, String) = (row.try_get("id").map_err(self.sorted())?, row.try_get("text").map_err(self.sorted())?);
+            let (id, text): (i64, String) =
+                (row.try_get("id").map_err(self.sorted())?, row.try_get("text").map_err(self.sorted())?);
             if let Err(error) = serde_json::from_str::<Finding>(&text) {
                 verified.problems.push(format!("finding {id} cannot be read: {error}"));
             }
         }
         let texts = sqlx::query(sql::TEXTS_EVIDENCE).fetch_all(&self.reader).await.map_err(self.sorted())?;
         for row in texts {
-            let (id, text): (i64, String) = (row.try_get("id").map_err(self.sorted())?, row.try_get("text").map_err(self.sorted())?);
+            let (id, text): (i64, String) =
+                (row.try_get("id").map_err(self.sorted())?, row.try_get("text").map_err(self.sorted())?);
             if let Err(error) = serde_json::from_str::<Evidence>(&text) {
                 verified.problems.push(format!("evidence of run {id} cannot be read: {error}"));
             }

@@ -20,8 +20,8 @@ pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
             [too_old(ground, archive), silent(ground, archive), window_overstated(ground, archive)].into_iter().flatten(),
         );
     }
-    let drilled = ground.archives.iter().map(|archive| &archive.subject).chain(ground.proofs.iter().map(|proof| &proof.subject));
-    for subject in ground.expected.policies.keys().chain(drilled).collect::<BTreeSet<_>>() {
+    let seen = ground.archives.iter().map(|archive| &archive.subject);
+    for subject in ground.expected.policies.keys().chain(seen).collect::<BTreeSet<_>>() {
         findings.extend(proofs(ground, subject));
     }
     findings

@@ -22,8 +22,8 @@ const UPLOAD_STALE: f64 = DAY;
 const R2_UPLOAD_STALE: f64 = HOUR;
 /// Old versions that weigh more than what they were versions of are growth, not history.
 const NONCURRENT_SHARE: f64 = 1.0;
-/// What R2 takes as a signing region: its own error message, plus `us-east-1` and nothing, which it reads as `auto`.
-const R2_REGIONS: &[&str] = &["auto", "wnam", "enam", "weur", "eeur", "apac", "oc", "us-east-1", ""];
+/// What R2 signs with: `auto`; `us-east-1` and nothing are read as `auto`. WNAM and its like are places, not regions.
+const R2_REGIONS: &[&str] = &["auto", "us-east-1", ""];
 
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     ground.stores.iter().flat_map(|store| of_store(ground, store)).collect()

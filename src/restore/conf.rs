@@ -24,8 +24,6 @@ pub struct SourceLimits {
     pub max_prepared_transactions: u32,
     /// `max_locks_per_transaction`
     pub max_locks_per_transaction: u32,
-    /// `track_commit_timestamp`
-    pub track_commit_timestamp: bool,
 }
 
 /// Everything that differs between two drills.
@@ -106,7 +104,6 @@ impl Conf<'_> {
             ("max_wal_senders", limits.max_wal_senders.to_string()),
             ("max_prepared_transactions", limits.max_prepared_transactions.to_string()),
             ("max_locks_per_transaction", limits.max_locks_per_transaction.max(64).to_string()),
-            ("track_commit_timestamp", if limits.track_commit_timestamp { "on" } else { "off" }.to_owned()),
             ("superuser_reserved_connections", "3".to_owned()),
             ("wal_level", "replica".to_owned()),
             // Thrown away in a few minutes: nothing has to survive a crash.
@@ -170,9 +167,15 @@ fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
 /// Moves what a restored data directory must not bring to life out of PostgreSQL's sight, and asks for a standby.
 pub fn disarm(data: &Path, owner: Owner) -> io::Result<Vec<String>> {
     let mut moved = Vec::new();
-    for name in
-        ["postgresql.auto.conf", "postmaster.pid", "postmaster.opts", "recovery.conf", "recovery.signal", "standby.signal", "tablespace_map"]
-    {
+    for name in [
+        "postgresql.auto.conf",
+        "postmaster.pid",
+        "postmaster.opts",
+        "recovery.conf",
+        "recovery.signal",
+        "standby.signal",
+        "tablespace_map",
+    ] {
         match fs::rename(data.join(name), data.join(format!("{name}.restored"))) {
             Ok(()) => moved.push(name.to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

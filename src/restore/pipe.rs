@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -10,6 +10,9 @@ use tokio::task::JoinHandle;
 use super::retry::Patience;
 use super::trouble::Trouble;
 use crate::store::Store;
+
+/// Below this a broken read is not cut into smaller ones, but tried again with patience.
+const SMALLEST_PIECE: u64 = 64 * 1024;
 
 /// An object to be read.
 #[derive(Clone, Debug)]
@@ -75,23 +78,35 @@ async fn hand_over(
     Ok(())
 }
 
-/// One range of the object, as it was when it was looked at first. A connection that breaks is continued at the byte where it broke.
-async fn part(
-    store: &Store,
-    source: &Source,
-    from: u64,
-    length: u64,
-    etag: &str,
-    patience: &Patience,
-) -> Result<Bytes, Trouble> {
-    let object = patience.read(|| store.get_range(&source.key, from, length)).await?;
-    if object.etag != etag {
-        return Err(changed(source, &format!("etag {etag} at first, {} now", object.etag)));
+/// One range of the object, as it was when it was looked at first. What breaks off is asked for again in smaller pieces, so that a
+/// connection which never lives long still brings the whole.
+async fn part(store: &Store, source: &Source, from: u64, length: u64, etag: &str, patience: &Patience) -> Result<Bytes, Trouble> {
+    let mut have = BytesMut::new();
+    let mut piece = length;
+    while (have.len() as u64) < length {
+        let at = from.saturating_add(have.len() as u64);
+        let want = piece.min(length.saturating_sub(have.len() as u64));
+        let small = want <= SMALLEST_PIECE;
+        let object = match store.get_range(&source.key, at, want).await {
+            Ok(object) => object,
+            Err(error) if error.is_passing() && !small && !patience.cancel.is_cancelled() => {
+                piece = (want / 2).max(SMALLEST_PIECE);
+                continue;
+            }
+            Err(_) => patience.read(|| store.get_range(&source.key, at, want)).await?,
+        };
+        if object.etag != etag {
+            return Err(changed(source, &format!("etag {etag} at first, {} now", object.etag)));
+        }
+        if object.bytes.len() as u64 != want {
+            return Err(changed(source, &format!("{} bytes came for a range of {want}", object.bytes.len())));
+        }
+        if want == length {
+            return Ok(object.bytes);
+        }
+        have.extend_from_slice(&object.bytes);
     }
-    if object.bytes.len() as u64 != length {
-        return Err(changed(source, &format!("{} bytes came for a range of {length}", object.bytes.len())));
-    }
-    Ok(object.bytes)
+    Ok(have.freeze())
 }
 
 fn changed(source: &Source, what: &str) -> Trouble {

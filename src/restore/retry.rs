@@ -37,7 +37,7 @@ impl Patience {
                 Err(error) => error,
             };
             let since = first_failure.get_or_insert_with(Instant::now).elapsed();
-            let again = error.is_passing() || matches!(error, StoreError::NoSuchKey(_));
+            let again = error.is_passing() || matches!(error, StoreError::NoSuchKey { .. });
             if !again || since + pause > self.limit {
                 let tried = if again { format!(" (tried again for {} s)", since.as_secs()) } else { String::new() };
                 return Err(Trouble::could_not(

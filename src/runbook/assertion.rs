@@ -34,6 +34,7 @@ impl Assertion {
         let value = outputs.get(&self.output).filter(|value| !value.is_null());
         let seen = value.map_or_else(|| "nothing".to_owned(), printed);
         let (expected, outcome) = match &self.test {
+            Test::Equals(Value::Null) => ("equals a value that no step gave".to_owned(), Outcome3::Undecided),
             Test::Equals(wanted) => {
                 let outcome = value.map_or(Outcome3::Undecided, |value| passed(printed(value) == printed(wanted)));
                 (format!("equals {}", printed(wanted)), outcome)

@@ -136,7 +136,9 @@ impl<'a> Checker<'a> {
                 Some(spec) => self.arguments(&path, step, &spec),
                 None => self.unknown_verb(&format!("{path}.verb"), &step.verb),
             }
-            self.references(&path, step);
+            for (name, value) in &step.with {
+                self.references(&format!("{path}.with.{name}"), value);
+            }
             self.assertions(&path, step, spec.as_ref());
             self.earlier.insert(step.name.clone(), spec.map(|spec| spec.outputs));
         }
@@ -195,15 +197,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn references(&mut self, path: &str, step: &Step) {
-        for (name, value) in &step.with {
-            let place = format!("{path}.with.{name}");
-            each_text(value, &mut |text| {
-                for reference in references(text) {
-                    self.reference(&place, &reference);
-                }
-            });
-        }
+    fn references(&mut self, path: &str, value: &Value) {
+        each_text(value, &mut |text| {
+            for reference in references(text) {
+                self.reference(path, &reference);
+            }
+        });
     }
 
     fn reference(&mut self, path: &str, reference: &Reference) {
@@ -258,14 +257,7 @@ impl<'a> Checker<'a> {
             if let Test::Equals(value) = &assertion.test {
                 let place = format!("{place}.equals");
                 self.never_empty(&place, value);
-                each_text(value, &mut |text| {
-                    for reference in references(text) {
-                        match reference {
-                            Reference::Output { .. } => self.wrong(&place, "may refer to parameters only"),
-                            other => self.reference(&place, &other),
-                        }
-                    }
-                });
+                self.references(&place, value);
             }
         }
     }

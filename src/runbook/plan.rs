@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assertion::Assertion;
+use super::assertion::{Assertion, Test};
 use super::check::Checked;
 use super::mistake::{Mistake, instead};
 use super::reference::{Found, Reference, Stage, fill, fill_map};
@@ -99,6 +99,20 @@ impl PlannedStep {
     }
 }
 
+impl PlannedStep {
+    /// The assertions with outputs of earlier steps in their places.
+    pub fn assertions(&self, outputs: &Outputs) -> Vec<Assertion> {
+        let look = |reference: &Reference| match reference {
+            Reference::Output { step, output } => outputs
+                .get(step)
+                .and_then(|of_step| of_step.get(output))
+                .map_or(Found::Nothing, |value| Found::Value(value.clone())),
+            Reference::Parameter(_) | Reference::Malformed(_) => Found::Nothing,
+        };
+        self.assertions.iter().map(|assertion| bound_assertion(assertion, Stage::Calling, &look)).collect()
+    }
+}
+
 /// Binds parameters. `given` holds texts from the command line or typed values from the configuration.
 pub fn plan(checked: &Checked, run: RunId, given: &BTreeMap<String, Value>) -> Result<Plan, Vec<Mistake>> {
     let book = &checked.runbook;
@@ -156,7 +170,7 @@ fn planned(step: &Step, bound: &BTreeMap<String, Value>) -> PlannedStep {
         Reference::Parameter(name) => bound.get(name).map_or(Found::Nothing, |value| Found::Value(value.clone())),
         Reference::Output { .. } | Reference::Malformed(_) => Found::Later,
     };
-    let assertions = step.assertions.iter().map(|assertion| bound_assertion(assertion, &look)).collect();
+    let assertions = step.assertions.iter().map(|assertion| bound_assertion(assertion, Stage::Binding, &look)).collect();
     PlannedStep {
         name: step.name.clone(),
         verb: step.verb.clone(),
@@ -167,11 +181,11 @@ fn planned(step: &Step, bound: &BTreeMap<String, Value>) -> PlannedStep {
     }
 }
 
-fn bound_assertion(assertion: &Assertion, look: &dyn Fn(&Reference) -> Found) -> Assertion {
+fn bound_assertion(assertion: &Assertion, stage: Stage, look: &dyn Fn(&Reference) -> Found) -> Assertion {
     let mut bound = assertion.clone();
-    if let super::assertion::Test::Equals(value) = &assertion.test {
-        let wanted = fill(value, Stage::Calling, look).unwrap_or(Value::Null);
-        bound.test = super::assertion::Test::Equals(wanted);
+    if let Test::Equals(value) = &assertion.test {
+        // What has no value cannot be compared with: the assertion is undecided.
+        bound.test = Test::Equals(fill(value, stage, look).unwrap_or(Value::Null));
     }
     bound
 }

@@ -28,6 +28,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
         sources: &["https://www.sqlite.org/howtocorrupt.html"],
     },
     CodeSpec {
+        code: "notification-undeliverable",
+        title: "a channel takes no messages",
+        meaning: "The receiver refused a message for good, or did not take it for three days. Other channels are told.",
+        harm: "Findings reach nobody through this channel.",
+        remedy: "renew the URL behind notify.webhooks.NAME.url; the next message tries it",
+        sources: &[],
+    },
+    CodeSpec {
         code: "run-interrupted",
         title: "an earlier run did not end",
         meaning: "The ledger has a run without an end whose process is gone. It is closed as interrupted.",

@@ -11,15 +11,31 @@ mod become_postgres;
 mod keep;
 mod line;
 
-pub use line::{Order, Said, StartOrder};
+use std::ffi::OsString;
 
 use crate::domain::ExitCode;
+pub use line::{Order, Said, StartOrder};
 
-/// Runs `internal hold …` or `internal exec …`; `args` begins behind `internal`.
-pub fn main(args: &[String]) -> ExitCode {
+/// `internal hold <folder>`; `args` begins behind the word.
+pub fn hold(args: &[OsString]) -> ExitCode {
+    texts(args).map_or(ExitCode::Usage, |args| keep::keep(&args))
+}
+
+/// `internal exec …`; `args` begins behind the word.
+pub fn exec(args: &[OsString]) -> ExitCode {
+    texts(args).map_or(ExitCode::Usage, |args| become_postgres::become_postgres(&args))
+}
+
+/// Both words, for a caller that does not tell them apart; `args` begins behind `internal`.
+pub fn main(args: &[OsString]) -> ExitCode {
     match args.split_first() {
-        Some((word, rest)) if word == "hold" => keep::keep(rest),
-        Some((word, rest)) if word == "exec" => become_postgres::become_postgres(rest),
+        Some((word, rest)) if word == "hold" => hold(rest),
+        Some((word, rest)) if word == "exec" => exec(rest),
         _ => ExitCode::Usage,
     }
+}
+
+/// We wrote the arguments ourselves, in UTF-8.
+fn texts(args: &[OsString]) -> Option<Vec<String>> {
+    args.iter().map(|arg| arg.to_str().map(ToOwned::to_owned)).collect()
 }

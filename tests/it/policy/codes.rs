@@ -28,7 +28,7 @@ fn the_table_is_sorted_and_names_each_code_once() {
 #[test]
 fn every_code_that_judging_can_say_has_a_row() {
     let mut said = BTreeSet::new();
-    for room in ["src/policy", "src/drill", "src/conductor"] {
+    for room in ["src/policy", "src/drill", "src/conductor", "src/notify"] {
         for file in walkdir::WalkDir::new(here(room)).into_iter().filter_map(Result::ok).filter(|f| f.file_type().is_file()) {
             let text = std::fs::read_to_string(file.path()).unwrap();
             for call in ["say(\"", "critical(\"", "warning(\"", "say(\n", "code: \""] {

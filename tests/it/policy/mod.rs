@@ -6,5 +6,5 @@ mod codes;
 mod gaps;
 mod properties;
 mod recovery;
-mod scene;
+pub mod scene;
 mod store;
