@@ -59,7 +59,8 @@ async fn a_drill_to_be_killed() {
         ("checks", "", "pg.check"),
     ];
     for (step, during, verb) in steps {
-        let args = json!({"subject": SERVER, "folder": drill.output("sandbox", "folder"), "backup": drill.output("choose", "backup")});
+        let args =
+            json!({"subject": SERVER, "folder": drill.output("sandbox", "folder"), "backup": drill.output("choose", "backup")});
         if point == during {
             let seed: u64 = var("DRILL_SEED").parse().unwrap();
             let begun = drill.step(step, verb, args.clone());
