@@ -110,7 +110,8 @@ impl Archive {
 pub(super) struct Drill {
     pub(super) restorer: Restorer,
     pub(super) folder: PathBuf,
-    _kept: Option<Folder>,
+    /// Gone with the drill.
+    kept_folder: Option<Folder>,
     pub(super) run: RunId,
     pub(super) cx: Cx,
     pub(super) receipts: BTreeMap<String, Receipt>,
@@ -125,7 +126,7 @@ impl Drill {
     pub(super) fn with(subject: RestoreSubject, limits: Limits) -> Self {
         let kept = Folder::new("drills").unwrap();
         let mut drill = Self::at(kept.path(), subject, limits);
-        drill._kept = Some(kept);
+        drill.kept_folder = Some(kept);
         drill
     }
 
@@ -143,13 +144,13 @@ impl Drill {
         let cx = Cx {
             run,
             now: Timestamp::now(),
-            deadline: Instant::now() + Duration::from_secs(120),
+            deadline: Instant::now() + Duration::from_mins(2),
             cancel: CancellationToken::new(),
             progress: Arc::new(Quiet),
         };
         let restorer = Restorer::new(settings, vec![subject]);
         let folder = folder.to_owned();
-        Self { restorer, folder, _kept: None, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
+        Self { restorer, folder, kept_folder: None, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
     }
 
     pub(super) fn call(&self, step: &str, verb: &str, args: Value) -> Call {

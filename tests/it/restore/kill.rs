@@ -29,8 +29,8 @@ async fn a_drill_to_be_killed() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = StoreConfig::new(
         StoreId("lab".to_owned()),
-        &var("DRILL_ENDPOINT"),
-        &var("DRILL_BUCKET"),
+        var("DRILL_ENDPOINT"),
+        var("DRILL_BUCKET"),
         Secret::new(var("DRILL_KEY")),
         Secret::new(var("DRILL_SECRET")),
     );
@@ -67,7 +67,8 @@ async fn a_drill_to_be_killed() {
             let _ = tokio::time::timeout(Duration::from_millis(seed % 60), begun).await;
             wait_to_be_killed(&point);
         }
-        drill.step(step, verb, args).await;
+        let state = drill.step(step, verb, args).await;
+        println!("{step}: {state:?}");
         if point == step {
             wait_to_be_killed(&point);
         }
@@ -76,7 +77,7 @@ async fn a_drill_to_be_killed() {
 
 fn wait_to_be_killed(point: &str) {
     println!("AT {point}");
-    std::thread::sleep(Duration::from_secs(60));
+    std::thread::sleep(Duration::from_mins(1));
 }
 
 fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> Child {
@@ -90,8 +91,12 @@ fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> Child {
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // The runner prints the test's name on the same line.
-    let there = lines.any(|line| line.is_ok_and(|line| line.contains(&format!("AT {point}"))));
-    assert!(there, "the drill ended before it came to {point}");
+    let mut said = Vec::new();
+    let there = lines.by_ref().map_while(Result::ok).any(|line| {
+        said.push(line.clone());
+        line.contains(&format!("AT {point}"))
+    });
+    assert!(there, "the drill ended before it came to {point}: {said:?}");
     child
 }
 
@@ -174,4 +179,38 @@ async fn a_keeper_that_is_killed_ends_the_drill_as_unknown_and_leaves_nothing() 
     assert!(matches!(&state, dalsegno::domain::State::CouldNot { why, .. } if why.contains("killed")), "{state:?}");
     drill.finally().await;
     drill.leaves_nothing();
+}
+
+/// The most memory that a process has had in RAM, in KiB.
+fn peak(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    eprintln!(
+        "{}",
+        status.lines().filter(|line| line.starts_with("Rss") || line.starts_with("VmHWM")).collect::<Vec<_>>().join("; ")
+    );
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_of_whole_segments_stays_below_96_mib_of_memory() {
+    if !servers_are_here() {
+        return;
+    }
+    for (wal, base) in [(WalCompression::Lz4, BaseCompression::Lz4), (WalCompression::None, BaseCompression::None)] {
+        let archive = Archive::of(wal, |options| options.segment_mib(16)).await;
+        archive.pg.write_accounts(600_000).await.unwrap();
+        archive.barman.backup(&archive.pg, base).await.unwrap();
+        archive.pg.churn(12).await.unwrap();
+        archive.pg.switch_and_wait_archived().await.unwrap();
+        let folder = Folder::new("drills").unwrap();
+        let began = Instant::now();
+        let mut child = begin(&archive, folder.path(), "checks", 1);
+        let (took, peak) = (began.elapsed().as_secs_f64(), peak(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        eprintln!("{wal:?}: drill in {took:.1} s, peak {} MiB", peak / 1024);
+        assert!(peak < 96 * 1024, "{wal:?}: {} MiB", peak / 1024);
+        assert!(soon(|| empty(folder.path())));
+    }
 }
