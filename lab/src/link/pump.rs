@@ -25,7 +25,13 @@ pub(super) enum End {
 }
 
 /// Carries one direction until it ends; `cut` resets after that many bytes.
-pub(super) async fn pump(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, shape: Shape, cut: Option<u64>, state: Arc<Mutex<State>>) -> End {
+pub(super) async fn pump(
+    from: &mut OwnedReadHalf,
+    to: &mut OwnedWriteHalf,
+    shape: Shape,
+    cut: Option<u64>,
+    state: Arc<Mutex<State>>,
+) -> End {
     let (sender, receiver) = mpsc::channel(IN_FLIGHT);
     let (_, end) = tokio::join!(read(from, sender, shape), write(to, receiver, cut, state));
     end
@@ -53,7 +59,12 @@ async fn read(from: &mut OwnedReadHalf, sender: mpsc::Sender<(Instant, Bytes)>, 
     }
 }
 
-async fn write(to: &mut OwnedWriteHalf, mut receiver: mpsc::Receiver<(Instant, Bytes)>, cut: Option<u64>, state: Arc<Mutex<State>>) -> End {
+async fn write(
+    to: &mut OwnedWriteHalf,
+    mut receiver: mpsc::Receiver<(Instant, Bytes)>,
+    cut: Option<u64>,
+    state: Arc<Mutex<State>>,
+) -> End {
     let mut left = cut;
     while let Some((due, mut bytes)) = receiver.recv().await {
         if due > Instant::now() {

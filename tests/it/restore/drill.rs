@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dalsegno::domain::{
-    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId, Subject,
-    SubjectKind, SystemId, Undone,
+    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId,
+    Subject, SubjectKind, SystemId, Undone,
 };
 use dalsegno::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use dalsegno::store::{Store, StoreConfig};
@@ -189,7 +189,9 @@ impl Drill {
             let args = match step {
                 "choose" => json!({"subject": SERVER, "target": target, "timeline": timeline}),
                 "sandbox" => json!({"subject": SERVER, "cluster_size": self.output("choose", "cluster_size")}),
-                _ => json!({"subject": SERVER, "folder": self.output("sandbox", "folder"), "backup": self.output("choose", "backup")}),
+                _ => {
+                    json!({"subject": SERVER, "folder": self.output("sandbox", "folder"), "backup": self.output("choose", "backup")})
+                }
             };
             last = self.step(step, verb, args).await;
             if !matches!(last, State::Done { .. }) {
