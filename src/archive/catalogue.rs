@@ -111,7 +111,7 @@ impl Catalogue {
         match ArchiveKey::classify(key) {
             ArchiveKey::Segment { name, compression } if size > 0 => {
                 match self.wals.add(name, compression, size, seconds(last_modified)) {
-                    Added::New => {}
+                    Added::New => self.fill_empty(name, compression),
                     Added::Known => self.again(size),
                     Added::Refused => self.refuse(),
                 }
@@ -226,18 +226,89 @@ impl Catalogue {
         self.histories.insert(timeline, HistoryObject { seen, compression, history: None });
     }
 
-    /// Forgets the backups and histories of the last pass, before a listing of `base/` and of the histories is added again.
-    /// Records that were read are kept aside and come back with [`Self::add`] when ETag and size are the same.
-    pub fn begin_again(&mut self) -> BTreeMap<String, BackupObjects> {
-        self.empty_objects.clear();
+    /// A segment that was an object of no bytes and is whole now.
+    fn fill_empty(&mut self, name: SegmentName, compression: Compression) {
+        if !self.empty_segments.is_empty() {
+            self.empty_segments.retain(|odd| odd.name() != name || odd.compression != compression);
+        }
+    }
+
+    /// Forgets the base backups, which are then listed and added again: an incremental pass lists `base/` whole. What was forgotten
+    /// comes back, to be handed to [`Self::carry_over`].
+    pub fn forget_backups(&mut self) -> Self {
+        self.empty_objects.retain(|(key, _)| !key.starts_with("base/"));
         self.tars = 0;
-        let old = std::mem::take(&mut self.backups);
-        for backup in old.values() {
+        let backups = std::mem::take(&mut self.backups);
+        for backup in backups.values() {
             let objects = backup.tars.len() + usize::from(backup.record.is_some()) + usize::from(backup.keep.is_some());
             self.objects = self.objects.saturating_sub(objects as u64);
             self.bytes = self.bytes.saturating_sub(backup.stored_bytes());
         }
-        old
+        Self { backups, ..Self::default() }
+    }
+
+    /// Takes from an older catalogue what was read of objects that have not changed since: same ETag and size, or for a segment's
+    /// header the same time.
+    pub fn carry_over(&mut self, old: Self) {
+        for (id, old) in old.backups {
+            let Some(backup) = self.backups.get_mut(&id) else { continue };
+            if backup.info.is_none() && backup.record == old.record {
+                backup.info = old.info;
+            }
+            if backup.keep_word.is_none() && backup.keep == old.keep {
+                backup.keep_word = old.keep_word;
+            }
+        }
+        for (timeline, old) in old.histories {
+            if let Some(object) = self.histories.get_mut(&timeline)
+                && object.history.is_none()
+                && object.seen == old.seen
+                && object.compression == old.compression
+            {
+                object.history = old.history;
+            }
+        }
+        for (text, header) in old.headers {
+            let Some(name) = SegmentName::parse(&text) else { continue };
+            let best = self.wals.compressions(name).first().copied();
+            let same = best.is_some_and(|compression| {
+                let written = self.wals.written(name, compression);
+                segment_key(name, compression) == header.key && written.is_some_and(|written| written == seconds(header.written))
+            });
+            if same {
+                self.headers.entry(text).or_insert(header);
+            }
+        }
+        if let Some(size) = self.segment_size() {
+            self.wals.set_size(size);
+        }
+    }
+
+    /// Records that are listed and not read yet.
+    pub fn unread_records(&self) -> Vec<String> {
+        self.backups
+            .iter()
+            .filter(|(_, backup)| backup.record.is_some() && backup.info.is_none())
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
+    /// Keep marks that are listed and not read yet.
+    pub fn unread_keeps(&self) -> Vec<String> {
+        self.backups
+            .iter()
+            .filter(|(_, backup)| backup.keep.is_some() && backup.keep_word.is_none())
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
+    /// Histories that are listed and not read yet, with the compression of each.
+    pub fn unread_histories(&self) -> Vec<(u32, Compression)> {
+        self.histories
+            .iter()
+            .filter(|(_, object)| object.history.is_none())
+            .map(|(timeline, object)| (*timeline, object.compression))
+            .collect()
     }
 
     /// Hands in what backup.info says, or why it cannot be read.

@@ -4,6 +4,7 @@
 //! and ends, which is where somebody asks for them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -122,7 +123,7 @@ pub(super) fn moment(seconds: u32) -> Option<Timestamp> {
 }
 
 impl Wals {
-    /// Takes a segment in. Names that arrive in order cost no search; no name costs an allocation of its own.
+    /// Takes a segment in. Names that arrive in order, one folder at a time, cost no allocation of their own.
     pub(super) fn add(&mut self, name: SegmentName, compression: Compression, size: u64, written: u32) -> Added {
         if name.seg >= MAX_SEG {
             return Added::Refused;
@@ -130,39 +131,54 @@ impl Wals {
         let at = position(name);
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         let full = self.lines.len() >= MAX_LINES;
-        let segment_size = self.size;
         let runs = match self.lines.entry((name.timeline, compression)) {
-            std::collections::btree_map::Entry::Occupied(line) => line.into_mut(),
-            std::collections::btree_map::Entry::Vacant(_) if full => return Added::Refused,
-            std::collections::btree_map::Entry::Vacant(line) => line.insert(Vec::new()),
+            Entry::Occupied(line) => line.into_mut(),
+            Entry::Vacant(_) if full => return Added::Refused,
+            Entry::Vacant(line) => line.insert(Vec::new()),
         };
+        let index =
+            if runs.last().is_none_or(|last| last.end < at) { runs.len() } else { runs.partition_point(|run| run.end < at) };
+        if runs.get(index).is_some_and(|run| run.start <= at) {
+            return Added::Known;
+        }
+        let segment_size = self.size;
+        let joins_next = runs.get(index).is_some_and(|run| follows(name.timeline, at, run.start, segment_size));
+        let before = index.checked_sub(1);
+        let joins_before =
+            before.and_then(|before| runs.get(before)).is_some_and(|run| follows(name.timeline, run.end, at, segment_size));
         let one = Run { start: at, end: at, first_written: written, last_written: written, first_size: size, last_size: size };
-        if let Some(last) = runs.last_mut()
-            && follows(name.timeline, last.end, at, segment_size)
-        {
-            if written != 0 && written.saturating_add(TURN_SECONDS) < last.last_written {
-                if self.turns.len() == MAX_TURNS {
-                    self.turns.remove(0);
+        if joins_before {
+            let next = joins_next.then(|| runs.remove(index));
+            if let Some(run) = before.and_then(|before| runs.get_mut(before)) {
+                if written != 0 && written.saturating_add(TURN_SECONDS) < run.last_written {
+                    note_turn(&mut self.turns, name_at(name.timeline, run.end), name);
                 }
-                self.turns.push((name_at(name.timeline, last.end), name));
+                join(run, &one);
+                if let Some(next) = next {
+                    join(run, &next);
+                    self.runs = self.runs.saturating_sub(1);
+                }
             }
-            last.end = at;
-            last.last_written = written;
-            last.last_size = size;
-            return Added::New;
-        }
-        if self.runs >= MAX_RUNS {
+        } else if let Some(run) = runs.get_mut(index).filter(|_| joins_next) {
+            run.start = at;
+            run.first_written = written;
+            run.first_size = size;
+        } else if self.runs >= MAX_RUNS {
             return Added::Refused;
-        }
-        if runs.last().is_none_or(|last| last.end < at) {
-            runs.push(one);
+        } else {
+            runs.insert(index, one);
             self.runs += 1;
-            return Added::New;
         }
-        let before = runs.len();
-        let added = insert(runs, name.timeline, one, segment_size);
-        self.runs = (self.runs + runs.len()).saturating_sub(before);
-        added
+        Added::New
+    }
+
+    /// When a segment was written, where that is kept exactly: at the ends of runs.
+    pub(super) fn written(&self, name: SegmentName, compression: Compression) -> Option<u32> {
+        let at = position(name);
+        let runs = self.lines.get(&(name.timeline, compression))?;
+        let run = runs.get(runs.partition_point(|run| run.end < at))?;
+        let seen = if run.end == at { run.last_written } else { run.first_written };
+        (run.start == at || run.end == at).then_some(seen)
     }
 
     /// From now on the last segment of a log and the first of the next belong together.
@@ -299,23 +315,12 @@ fn join(into: &mut Run, next: &Run) {
     into.last_size = next.last_size;
 }
 
-/// Inserts a single segment anywhere, joining what it connects.
-fn insert(runs: &mut Vec<Run>, timeline: u32, one: Run, size: Option<SegmentSize>) -> Added {
-    let index = runs.partition_point(|run| run.end < one.start);
-    if runs.get(index).is_some_and(|run| run.start <= one.start) {
-        return Added::Known;
+/// Keeps the last few.
+fn note_turn(turns: &mut Vec<(SegmentName, SegmentName)>, before: SegmentName, after: SegmentName) {
+    if turns.len() == MAX_TURNS {
+        turns.remove(0);
     }
-    let joins_next = runs.get(index).is_some_and(|run| follows(timeline, one.start, run.start, size));
-    let mut joined = one;
-    if joins_next && index < runs.len() {
-        let next = runs.remove(index);
-        join(&mut joined, &next);
-    }
-    match index.checked_sub(1).and_then(|before| runs.get_mut(before)) {
-        Some(before) if follows(timeline, before.end, joined.start, size) => join(before, &joined),
-        _ => runs.insert(index, joined),
-    }
-    Added::New
+    turns.push((before, after));
 }
 
 /// A run as numbers; names that a segment of this size cannot have are left out.
