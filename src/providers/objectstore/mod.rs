@@ -6,6 +6,7 @@
 mod client;
 pub mod config;
 mod facts;
+pub mod keep;
 
 use std::sync::Arc;
 
