@@ -92,11 +92,11 @@ fn stores(work: &mut Work, site: &str) -> BTreeMap<String, StoreBuilt> {
         work.own_placeholders(&path, &subject);
         let own = child(&path, "own");
         if let Some(store) = store(work, site, &name, &node, &own) {
-            said_of_store(work, &subject, &store.troubles);
+            work.gap(&subject, FactKind::Store, &store.troubles);
             built.insert(name, store);
         } else if !work.placeholders_below(&path).is_empty() {
             let troubles = placeholders_as_troubles(work, &path);
-            said_of_store(work, &subject, &troubles);
+            work.gap(&subject, FactKind::Store, &troubles);
         }
     }
     built
@@ -147,27 +147,16 @@ fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec
         let text = format!("the CA file {} cannot be read: {error}", file.display());
         let hint = format!("does it exist, and may this user read it?  ls -l {}", file.display());
         work.refused.push(Mistake::new(&at, &key, "ca-unreadable", text.clone()).hint(hint.clone()));
-        troubles.push(Trouble { key, text, hint });
+        troubles.push(Trouble { key, code: "ca-unreadable", text, hint });
     }
     file
-}
-
-fn said_of_store(work: &mut Work, subject: &Subject, troubles: &[Trouble]) {
-    for trouble in troubles {
-        let code = code_of(work, trouble);
-        work.gap(subject, FactKind::Store, code, format!("not asked: {}", trouble.text), trouble.hint.clone());
-    }
-}
-
-fn code_of(work: &Work, trouble: &Trouble) -> &'static str {
-    let placeholder = work.placeholders.iter().any(|placeholder| is_below(&placeholder.key_path, &trouble.key));
-    if placeholder { notice::PLACEHOLDER } else { notice::SECRET_MISSING }
 }
 
 fn placeholders_as_troubles(work: &Work, path: &str) -> Vec<Trouble> {
     let found = work.placeholders_below(path);
     let trouble = |key: &str, value: &str, at: &str| Trouble {
         key: key.trim_end_matches(".env").trim_end_matches(".file").to_owned(),
+        code: notice::PLACEHOLDER,
         text: if value == "***" {
             format!("{key} holds a placeholder ({at})")
         } else {
@@ -213,6 +202,8 @@ fn databases(
         if let Some(store) = &store
             && !troubles.iter().any(|trouble| trouble.key == store_key)
             && !store_names.contains(store)
+            && !work.is_wrong(&store_key)
+            && !store.is_empty()
             && work.placeholders_below("stores").iter().all(|placeholder| placeholder.key_path != "stores")
         {
             work.fatal.push(no_store(&work.root, &store_key, store, &store_names));
@@ -225,10 +216,7 @@ fn databases(
             work.take(&path, complaints);
             databases.push((settings, troubles.is_empty() && built.is_some()));
         }
-        for trouble in troubles {
-            let code = code_of(work, &trouble);
-            work.gap(&subject, FactKind::Archive, code, format!("not asked: {}", trouble.text), trouble.hint);
-        }
+        work.gap(&subject, FactKind::Archive, &troubles);
     }
     databases
 }
@@ -238,6 +226,7 @@ fn troubles_of_store(work: &Work, store: Option<&str>, built: Option<&StoreBuilt
     let Some(store) = store else { return Vec::new() };
     let of_store = |trouble: &Trouble| Trouble {
         key: trouble.key.clone(),
+        code: trouble.code,
         text: format!("its store {store} cannot be used: {}", trouble.text),
         hint: trouble.hint.clone(),
     };
@@ -278,15 +267,8 @@ fn notify(work: &mut Work) -> NotifySettings {
         }
     }
     let fragment: NotifyFragment = work.part("notify", &node, &|_| true).unwrap_or_default();
-    for key in hollow {
-        silent(
-            work,
-            &subject,
-            notice::PLACEHOLDER,
-            &key,
-            format!("{key} is a placeholder"),
-            format!("fill in {key}, then: dalsegno config check"),
-        );
+    for trouble in placeholders_as_troubles(work, "notify") {
+        silent(work, &subject, &trouble.key.clone(), &[trouble]);
     }
     let mut webhooks = Vec::new();
     for (name, hook) in fragment.webhooks {
@@ -303,10 +285,7 @@ fn notify(work: &mut Work) -> NotifySettings {
 fn url(work: &mut Work, subject: &Subject, key: &str, reference: &crate::domain::SecretRef) -> Option<Secret> {
     let mut troubles = Vec::new();
     let secret = work.secret(key, reference, Kind::SecretUrl, subject, &mut troubles);
-    for trouble in &troubles {
-        let code = code_of(work, trouble);
-        silent(work, subject, code, key, trouble.text.clone(), trouble.hint.clone());
-    }
+    silent(work, subject, key, &troubles);
     if !troubles.is_empty() {
         return None;
     }
@@ -322,10 +301,10 @@ fn url(work: &mut Work, subject: &Subject, key: &str, reference: &crate::domain:
 }
 
 /// A channel that cannot speak is a gap of its own.
-fn silent(work: &mut Work, subject: &Subject, code: &str, key: &str, text: String, hint: String) {
-    let name = key.trim_start_matches("notify.").trim_start_matches("webhooks.").split('.').next().unwrap_or_default().to_owned();
+fn silent(work: &mut Work, subject: &Subject, key: &str, troubles: &[Trouble]) {
+    let name = key.trim_start_matches("notify.").trim_start_matches("webhooks.").split('.').next().unwrap_or_default();
     let channel = Subject::dalsegno(&format!("{}/{name}", subject.path()));
-    work.gap(&channel, FactKind::Channel, code, format!("this channel stays silent: {text}"), hint);
+    work.gap(&channel, FactKind::Channel, troubles);
 }
 
 fn pass(work: &mut Work) -> PassSettings {

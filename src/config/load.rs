@@ -127,30 +127,38 @@ impl Work {
         self.placeholders.iter().filter(|placeholder| is_below(&placeholder.key_path, path)).collect()
     }
 
-    /// The typed form of a part, without what stands at placeholders for which `leave_out` says so. `None` when it has
-    /// mistakes or placeholders that do not let it be read; those were said already.
+    /// The typed form of a part, without what stands at placeholders for which `leave_out` says so. A part with mistakes or
+    /// placeholders is read as far as it goes, so that the rest of it is checked too; it is never used. `None` when even
+    /// that cannot be.
     pub(super) fn part<T: DeserializeOwned>(&mut self, path: &str, node: &Node, leave_out: &dyn Fn(&str) -> bool) -> Option<T> {
-        if self.fatal.iter().any(|mistake| is_below(&mistake.key, path)) {
-            return None;
-        }
         let hollow = |path: &str| {
-            leave_out(path)
-                && self
-                    .placeholders
-                    .iter()
-                    .any(|placeholder| is_below(&placeholder.key_path, path) && last_leaf(&placeholder.key_path, path))
+            self.fatal.iter().any(|mistake| mistake.key == path)
+                || (leave_out(path) && self.placeholders.iter().any(|placeholder| takes_out(&placeholder.key_path, path)))
         };
-        let json = node.to_json(path, &hollow);
+        let mut json = node.to_json(path, &hollow);
+        let torn = self.is_wrong(path) || !self.placeholders_below(path).is_empty();
+        if torn {
+            let schema = Schema::new();
+            let parts = path.split('.').try_fold(schema.root(), |above, key| schema.below(above, key));
+            if let Some(of_part) = parts {
+                schema.fill(of_part, &mut json, 0);
+            }
+        }
         match serde_json::from_value(json) {
             Ok(value) => Some(value),
-            Err(_) if !self.placeholders_below(path).is_empty() => None,
-            Err(error) => {
-                // The walker should have said it better; serde's text may repeat a value, so it stays here.
-                let text = format!("cannot be read (column {} of its JSON form)", error.column());
-                self.fatal.push(Mistake::new(&node.at, path, "config-type", text));
+            Err(_) if torn => None,
+            Err(_) => {
+                // The walker should have said it better. Serde's own text may repeat a value, so it stays here.
+                self.fatal.push(Mistake::new(&node.at, path, "config-type", "does not have the form that the schema describes"));
                 None
             }
         }
+    }
+
+    /// Whether something at, below or above `path` is refused.
+    pub(super) fn is_wrong(&self, path: &str) -> bool {
+        let touches = |key: &str| is_below(key, path) || is_below(path, key);
+        self.fatal.iter().any(|mistake| !mistake.key.is_empty() && touches(&mistake.key))
     }
 
     /// Sorts complaints by weight. One about a placeholder says nothing new.
@@ -158,7 +166,7 @@ impl Work {
         for complaint in complaints {
             let key = child(path, &complaint.key);
             let key = key.trim_end_matches('.').to_owned();
-            if self.placeholders.iter().any(|placeholder| placeholder.key_path == key) {
+            if self.is_wrong(&key) || !self.placeholders_below(&key).is_empty() {
                 continue;
             }
             let at = self.root.place_of(&key);
@@ -183,12 +191,13 @@ impl Work {
     ) -> Secret {
         let nothing = || Secret::new(String::new());
         let written = [key.to_owned(), child(key, "env"), child(key, "file")];
-        if !self.secrets {
+        if !self.secrets || self.is_wrong(key) {
             return nothing();
         }
         if self.placeholders.iter().any(|placeholder| written.contains(&placeholder.key_path)) {
             troubles.push(Trouble {
                 key: key.to_owned(),
+                code: notice::PLACEHOLDER,
                 text: format!("{key} is a placeholder"),
                 hint: "fill it in".to_owned(),
             });
@@ -205,7 +214,7 @@ impl Work {
             Outcome::Placeholder => {
                 let text = format!("{key} ({reference}) holds a placeholder");
                 let hint = format!("put the real value into {reference}");
-                troubles.push(Trouble { key: key.to_owned(), text, hint });
+                troubles.push(Trouble { key: key.to_owned(), code: notice::PLACEHOLDER, text, hint });
                 self.placeholders.push(Placeholder {
                     subject: subject.clone(),
                     key_path: key.to_owned(),
@@ -216,7 +225,12 @@ impl Work {
             }
             Outcome::Missing(text, hint) => {
                 self.refused.push(Mistake::new(&at, key, "secret-missing", text.clone()).hint(hint.clone()));
-                troubles.push(Trouble { key: key.to_owned(), text: format!("{key}: {text}"), hint });
+                troubles.push(Trouble {
+                    key: key.to_owned(),
+                    code: notice::SECRET_MISSING,
+                    text: format!("{key}: {text}"),
+                    hint,
+                });
                 nothing()
             }
         }
@@ -230,12 +244,25 @@ impl Work {
         } else {
             format!("\"{}\" is a placeholder", placeholder.value)
         };
-        Mistake::new(&at, &placeholder.key_path, notice::PLACEHOLDER, text)
+        let hint = "fill in what stands there as a placeholder; until then a pass leaves that part out, and says so";
+        Mistake::new(&at, &placeholder.key_path, notice::PLACEHOLDER, text).hint(hint)
     }
 
-    /// A gap: we did not ask.
-    pub(super) fn gap(&mut self, subject: &Subject, what: FactKind, code: &str, detail: String, hint: String) {
-        self.gaps.push(Gap { subject: subject.clone(), what, why: Denied::NotAsked, code: Some(code.to_owned()), detail, hint });
+    /// One gap for all that keeps us from asking.
+    pub(super) fn gap(&mut self, subject: &Subject, what: FactKind, troubles: &[Trouble]) {
+        let is_placeholder = |trouble: &&Trouble| !self.placeholders_below(&trouble.key).is_empty();
+        let Some(first) = troubles.iter().find(is_placeholder).or_else(|| troubles.first()) else { return };
+        let code = if is_placeholder(&first) { notice::PLACEHOLDER } else { first.code };
+        let texts: Vec<&str> = troubles.iter().map(|trouble| trouble.text.as_str()).collect();
+        let gap = Gap {
+            subject: subject.clone(),
+            what,
+            why: Denied::NotAsked,
+            code: Some(code.to_owned()),
+            detail: texts.join("; "),
+            hint: first.hint.clone(),
+        };
+        self.gaps.push(gap);
     }
 }
 
@@ -243,6 +270,8 @@ impl Work {
 pub(super) struct Trouble {
     /// The key.
     pub(super) key: String,
+    /// Machine word.
+    pub(super) code: &'static str,
     /// What is wrong.
     pub(super) text: String,
     /// What to do.
@@ -255,6 +284,6 @@ pub(super) fn is_below(key: &str, path: &str) -> bool {
 }
 
 /// A placeholder takes its own key out, or the whole item of a list that it stands in.
-fn last_leaf(placeholder: &str, path: &str) -> bool {
+fn takes_out(placeholder: &str, path: &str) -> bool {
     placeholder == path || (path.ends_with(']') && is_below(placeholder, path))
 }

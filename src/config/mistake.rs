@@ -130,6 +130,9 @@ impl ConfigErrors {
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [Mistake { at: At::Nowhere, text, .. }] = self.mistakes.as_slice() {
+            return f.write_str(text);
+        }
         let sources: BTreeSet<String> = self.mistakes.iter().map(|mistake| mistake.at.source()).collect();
         let sources: Vec<String> = sources.into_iter().collect();
         let count = self.mistakes.len();

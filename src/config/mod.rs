@@ -41,7 +41,7 @@ pub fn sources(named: &[PathBuf]) -> Result<Vec<PathBuf>, ConfigErrors> {
     }
     let found = USUAL_PLACES.iter().map(Path::new).find(|place| place.exists());
     found.map(|place| vec![place.to_owned()]).ok_or_else(|| {
-        let text = format!("there is none: neither {} is there", USUAL_PLACES.join(" nor "));
+        let text = format!("no configuration: neither {} is there", USUAL_PLACES.join(" nor "));
         let hint = "dalsegno init dalsegno.yaml  writes one to start from; --config PATH or DALSEGNO_CONFIG names another place";
         ConfigErrors::new(vec![Mistake::new(&At::Nowhere, "", "config-missing", text).hint(hint)])
     })

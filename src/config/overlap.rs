@@ -33,7 +33,10 @@ pub(super) fn check<'a>(
     let mut unsafe_to_write = Vec::new();
     let archives: Vec<Lies<'_>> = databases.iter().filter_map(|(database, _)| archive(work, &stores, database)).collect();
     // What stands in a placeholder's place says nothing about where things lie.
-    let real: Vec<&Lies<'_>> = archives.iter().filter(|archive| work.placeholders_below(&archive.key).is_empty()).collect();
+    let real: Vec<&Lies<'_>> = archives
+        .iter()
+        .filter(|archive| work.placeholders_below(&archive.key).is_empty() && !work.is_wrong(&archive.key))
+        .collect();
     let mut rest = real.as_slice();
     while let [one, others @ ..] = rest {
         for other in others.iter().filter(|other| one.same_bucket(other) && one.root.overlaps(&other.root)) {

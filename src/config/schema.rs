@@ -46,6 +46,36 @@ impl Schema {
         (schema, name)
     }
 
+    /// Puts something empty of the right form where a required key is missing, so that the other keys can still be checked.
+    pub(super) fn fill(&self, schema: &Value, value: &mut Value, depth: u8) {
+        let (schema, _) = self.resolve(schema);
+        let (Some(properties), Value::Object(map)) = (schema.get("properties").and_then(Value::as_object), value) else { return };
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        for key in required {
+            let Some(below) = properties.get(key) else { continue };
+            map.entry(key).or_insert_with(|| self.hollow(below));
+        }
+        for (key, below) in properties {
+            if let Some(inner) = map.get_mut(key).filter(|_| depth < 8) {
+                self.fill(below, inner, depth + 1);
+            }
+        }
+    }
+
+    fn hollow(&self, schema: &Value) -> Value {
+        let (schema, _) = self.resolve(schema);
+        if let Some((key, below)) = choices(schema).and_then(|choices| choices.into_iter().next()) {
+            return serde_json::json!({ key: self.hollow(below) });
+        }
+        if takes(schema, "object") {
+            Value::Object(serde_json::Map::new())
+        } else if takes(schema, "boolean") {
+            Value::Bool(false)
+        } else {
+            Value::String(words(schema).and_then(|words| words.first().copied()).unwrap_or_default().to_owned())
+        }
+    }
+
     /// The schema below a key, if the key may be there.
     pub fn below<'a>(&'a self, schema: &'a Value, key: &str) -> Option<&'a Value> {
         let (schema, _) = self.resolve(schema);

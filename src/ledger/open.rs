@@ -37,6 +37,9 @@ impl Ledger {
     }
 }
 
+/// How long another process may make, check and migrate before we give up: the check reads the whole file.
+const OPEN_SECONDS: u64 = 30;
+
 /// One process at a time makes, checks and migrates.
 async fn alone(folder: &Path, file: &Path) -> Result<File, LedgerError> {
     let cannot = |source| LedgerError::Folder { folder: folder.into(), what: "its lock file cannot be used", source };
@@ -46,8 +49,8 @@ async fn alone(folder: &Path, file: &Path) -> Result<File, LedgerError> {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
             Err(TryLockError::Error(source)) => return Err(cannot(source)),
-            Err(TryLockError::WouldBlock) if begun.elapsed() > Duration::from_secs(BUSY_SECONDS) => {
-                return Err(LedgerError::Busy { file: file.into(), seconds: BUSY_SECONDS });
+            Err(TryLockError::WouldBlock) if begun.elapsed() > Duration::from_secs(OPEN_SECONDS) => {
+                return Err(LedgerError::Busy { file: file.into(), seconds: OPEN_SECONDS });
             }
             Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(20)).await,
         }

@@ -5,6 +5,7 @@
 //! notices by itself when none comes.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -55,15 +56,11 @@ pub fn signal(about: &About, changes: &[Change], not_looked: &BTreeSet<FindingKe
 fn words(about: &About, what: &str, findings: &[&Finding]) -> String {
     let mut text = format!("dalsegno {} run {}: {} {what}\n", tame(&about.site, 60), about.number, findings.len());
     for finding in findings.iter().take(NAMED) {
-        text.push_str(&format!(
-            "{}  {}  {}\n",
-            finding.code,
-            tame(&finding.subject.to_string(), 200),
-            tame(&finding.summary, 300)
-        ));
+        let (subject, summary) = (tame(&finding.subject.to_string(), 200), tame(&finding.summary, 300));
+        let _ = writeln!(text, "{}  {subject}  {summary}", finding.code);
     }
     if findings.len() > NAMED {
-        text.push_str(&format!("…and {} more\n", findings.len() - NAMED));
+        let _ = writeln!(text, "…and {} more", findings.len() - NAMED);
     }
     text
 }

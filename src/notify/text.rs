@@ -1,6 +1,7 @@
 //! The text of a message: what changed, worst first, for people on a telephone at night.
 
 use std::cmp::Reverse;
+use std::fmt::Write as _;
 
 use super::About;
 use crate::domain::{Change, Finding, Severity, Subject};
@@ -99,7 +100,7 @@ fn paragraph(line: &Line<'_>) -> String {
     let finding = line.finding;
     let mut head = format!("\n{} {}", line.told.as_str().to_uppercase(), finding.severity.as_str());
     if let Some(was) = line.was {
-        head.push_str(&format!(" (was {})", was.as_str()));
+        let _ = write!(head, " (was {})", was.as_str());
     }
     if finding.could_not_look {
         head.push_str(" (could not look)");
@@ -111,7 +112,7 @@ fn paragraph(line: &Line<'_>) -> String {
     let mut paragraph = head;
     for (name, field) in [("", &finding.summary), ("cause: ", &finding.cause), ("do: ", &finding.remedy)] {
         if !field.trim().is_empty() {
-            paragraph.push_str(&format!("  {name}{}\n", tame(field, FIELD)));
+            let _ = writeln!(paragraph, "  {name}{}", tame(field, FIELD));
         }
     }
     paragraph

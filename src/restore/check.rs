@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Chosen, Held, Server, Telling, seconds};
-use super::session::{Session, sqlstate, words};
+use super::session::{As, Session, sqlstate, words};
 use super::trouble::Trouble;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
 use crate::domain::{AssertionResult, Cx, Expectation, Outcome3, Phase, Receipt, SqlCheck, age, bytes_in_words};
@@ -41,7 +41,7 @@ impl CheckWork {
     /// Does them all. A check that fails does not end the others.
     pub async fn run(self, telling: Telling) -> Result<Receipt, Trouble> {
         let began = Instant::now();
-        let mut session = self.open(&self.server.role, "postgres", &[]).await?;
+        let mut session = self.open("postgres").await?;
         let mut results = vec![self.system_id(), self.replay_end(), self.archiving_off(), self.fresh()];
         let (sizes, measured) = self.sizes(&mut session).await?;
         results.extend(measured);
@@ -68,10 +68,11 @@ impl CheckWork {
         Ok(Receipt { outputs, assertions: results, phases, notes: Vec::new() })
     }
 
-    async fn open(&self, role: &str, database: &str, extra: &[(&str, String)]) -> Result<Session, Trouble> {
-        let opened = match Session::open(&self.held.sandbox, role, database, extra).await {
-            Err(error) if database == "postgres" && sqlstate(&error).as_deref() == Some("3D000") => {
-                Session::open(&self.held.sandbox, role, "template1", extra).await
+    async fn open(&self, database: &str) -> Result<Session, Trouble> {
+        let role = As::Superuser(&self.server.role);
+        let opened = match Session::open(&self.held.sandbox, role, database, &[]).await {
+            Err(error) if sqlstate(&error).as_deref() == Some("3D000") => {
+                Session::open(&self.held.sandbox, role, "template1", &[]).await
             }
             other => other,
         };
@@ -185,7 +186,7 @@ impl CheckWork {
             ("lock_timeout", "5s".to_owned()),
         ];
         let asked = async {
-            let mut session = Session::open(&self.held.sandbox, role, &check.database, &extra).await?;
+            let mut session = Session::open(&self.held.sandbox, As::Reader(role), &check.database, &extra).await?;
             let answer = session.ask(&check.sql).await;
             session.close().await;
             answer
@@ -221,6 +222,8 @@ async fn reader(session: &mut Session) -> Result<&'static str, sqlx::Error> {
     if known.first().and_then(Option::as_deref) == Some("0") {
         session.run("create role dalsegno_reader login nosuperuser nocreatedb nocreaterole noreplication").await?;
     }
+    // Stronger than what ALTER DATABASE or ALTER ROLE ALL set at the source.
+    session.run("alter role dalsegno_reader set session_preload_libraries = ''").await?;
     let readers = session.row("select count(*) from pg_roles where rolname = 'pg_read_all_data'").await?;
     if readers.first().and_then(Option::as_deref) == Some("1") {
         session.run("grant pg_read_all_data, pg_read_all_settings, pg_read_all_stats to dalsegno_reader").await?;

@@ -20,7 +20,7 @@ use super::isolation;
 use super::keeper::Keeper;
 use super::replay::{self, Replay};
 use super::roles;
-use super::session::{Session, sqlstate, words};
+use super::session::{As, Session, sqlstate, words};
 use super::settings::RestoreSettings;
 use super::title;
 use super::tree::Owner;
@@ -360,7 +360,7 @@ impl Watch<'_> {
     /// Connects as soon as the standby is consistent. Until then it says that it starts up.
     async fn connect(&mut self) -> Result<(), Trouble> {
         for role in roles::superusers(&self.work.held.sandbox.data()) {
-            match Session::open(&self.work.held.sandbox, &role, "postgres", &[]).await {
+            match Session::open(&self.work.held.sandbox, As::Superuser(&role), "postgres", &[]).await {
                 Ok(session) => {
                     self.session = Some(session);
                     self.role = role;
@@ -371,7 +371,7 @@ impl Watch<'_> {
                     Some("28000" | "28P01") => {}
                     // No such database: every cluster has this one.
                     Some("3D000") => {
-                        if let Ok(session) = Session::open(&self.work.held.sandbox, &role, "template1", &[]).await {
+                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await {
                             self.session = Some(session);
                             self.role = role;
                             return Ok(());

@@ -11,6 +11,15 @@ use super::sandbox::Sandbox;
 /// A connection.
 pub struct Session(PgConnection);
 
+/// As whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As<'a> {
+    /// The restored cluster's superuser.
+    Superuser(&'a str),
+    /// Our role that may only read; what it must not load is set on the role itself, since only a superuser may say so here.
+    Reader(&'a str),
+}
+
 /// What an answer begins with, and how long it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -25,9 +34,12 @@ pub struct Answer {
 impl Session {
     /// Connects as a role to a database. What ALTER ROLE or ALTER DATABASE set in the restored cluster (libraries to load, above
     /// all) gives way to what the client asks for.
-    pub async fn open(sandbox: &Sandbox, role: &str, database: &str, extra: &[(&str, String)]) -> Result<Self, sqlx::Error> {
+    pub async fn open(sandbox: &Sandbox, role: As<'_>, database: &str, extra: &[(&str, String)]) -> Result<Self, sqlx::Error> {
+        let (role, preload) = match role {
+            As::Superuser(role) => (role, Some(("session_preload_libraries", ""))),
+            As::Reader(role) => (role, None),
+        };
         let firm = [
-            ("session_preload_libraries", String::new()),
             ("local_preload_libraries", String::new()),
             ("role", "none".to_owned()),
             ("search_path", "\"$user\", public".to_owned()),
@@ -43,6 +55,7 @@ impl Session {
             .application_name("dalsegno")
             .statement_cache_capacity(0)
             .options(firm.iter().map(|(name, value)| (*name, value.as_str())))
+            .options(preload)
             .options(extra.iter().map(|(name, value)| (*name, value.as_str())))
             .disable_statement_logging();
         let connect = PgConnection::connect_with(&options);

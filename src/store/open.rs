@@ -50,6 +50,11 @@ impl Store {
         Ok(Self::over(identity, Arc::new(calls)))
     }
 
+    /// Why a store of this identity cannot be opened at all, before any request: a file that cannot be read, a value that is none.
+    pub fn unopened(identity: &StoreIdentity, detail: impl Into<String>) -> StoreError {
+        StoreError::Config { at: Box::new(At { detail: detail.into(), ..place(identity, "open", "") }) }
+    }
+
     /// A store over any form of the calls: recording, replaying.
     pub fn over(identity: StoreIdentity, calls: Arc<dyn ObjectCalls>) -> Self {
         Self { inner: Arc::new(Inner { identity, calls, meter: Mutex::default() }) }

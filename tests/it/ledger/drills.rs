@@ -1,6 +1,6 @@
 use dalsegno::domain::{
-    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Place, Rpo, RunId,
-    Verdict,
+    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Place, Requests, Rpo,
+    RunId, Verdict,
 };
 use dalsegno::ledger::{HistoryFilter, LedgerError, RunKind, RunState, TakenIn};
 
@@ -48,8 +48,8 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
         }],
         steps: Vec::new(),
         left_over: Vec::new(),
-        requests: Default::default(),
-        sizes: Default::default(),
+        requests: Requests::default(),
+        sizes: std::collections::BTreeMap::default(),
     }
 }
 

@@ -92,3 +92,31 @@ async fn is_all_there(folder: &Path, facts: &[String]) {
         assert!(there, "{fact} was said to be committed and is lost");
     }
 }
+
+/// Begins one run and waits. Does nothing unless it is the child.
+#[tokio::test]
+async fn child_that_holds_a_run() {
+    let Some(folder) = folder_of_child() else { return };
+    let ledger = open(&folder).await;
+    pass(&ledger, 0).await;
+    println!("holds it");
+    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+    drop(ledger);
+}
+
+#[tokio::test]
+async fn a_run_lives_as_long_as_its_process_and_not_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut holding = child("ledger::kill::child_that_holds_a_run", folder.path());
+    let out = BufReader::new(holding.stdout.take().unwrap());
+    let mut lines = out.lines();
+    assert!(lines.by_ref().map_while(Result::ok).any(|line| line.contains("holds it")));
+    let state = || async {
+        let ledger = dalsegno::ledger::Ledger::open(folder.path(), at(5), me()).await.unwrap();
+        ledger.history(&HistoryFilter::default()).await.unwrap()[0].state
+    };
+    assert_eq!(state().await, RunState::Running);
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+    assert_eq!(state().await, RunState::Interrupted);
+}

@@ -4,6 +4,8 @@ mod drills;
 mod findings;
 mod full;
 mod kill;
+mod metrics;
+mod model;
 mod opening;
 mod outbox;
 mod runs;

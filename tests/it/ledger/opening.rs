@@ -1,7 +1,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use dalsegno::domain::{ExitCode, Explained as _};
-use dalsegno::ledger::{LedgerError, remote_file_system};
+use dalsegno::ledger::{HistoryFilter, LedgerError, remote_file_system};
 use nix::sys::statfs::{FUSE_SUPER_MAGIC, FsType, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, TMPFS_MAGIC};
 use sqlx::Connection as _;
 
@@ -22,7 +22,7 @@ async fn what_was_committed_is_there_after_opening_again() {
     let run = pass(&ledger, 0).await;
     ledger.close().await;
     let again = open(folder.path()).await;
-    assert_eq!(again.history(&Default::default()).await.unwrap()[0].id, run);
+    assert_eq!(again.history(&HistoryFilter::default()).await.unwrap()[0].id, run);
 }
 
 #[test]
@@ -49,7 +49,7 @@ async fn a_saved_database_of_schema_1_is_migrated_and_read() {
     let ledger = open(folder.path()).await;
     let verified = ledger.verify().await.unwrap();
     assert_eq!(verified.problems, Vec::<String>::new());
-    let history = ledger.history(&Default::default()).await.unwrap();
+    let history = ledger.history(&HistoryFilter::default()).await.unwrap();
     assert_eq!(history.len(), 2);
     assert_eq!(ledger.open_findings().await.unwrap().len(), 1);
     assert_eq!(ledger.last_drills().await.unwrap().len(), 1);

@@ -62,7 +62,7 @@ async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<Asked>>>, answer: Arc
         Answer::With(status, body) => (status.to_owned(), body.to_owned()),
         Answer::Echo => ("404 Not Found".to_owned(), format!("nothing at {line}")),
         Answer::Hang => {
-            tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+            tokio::time::sleep(std::time::Duration::from_mins(10)).await;
             return;
         }
     };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dalsegno::domain::{
-    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId,
-    Subject, SubjectKind, SystemId, Undone,
+    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId, Subject,
+    SubjectKind, SystemId, Undone,
 };
 use dalsegno::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use dalsegno::store::{Store, StoreConfig};
@@ -177,22 +177,37 @@ impl Drill {
 
     /// All steps until one does not end well; then what stands is the last state.
     pub(super) async fn run(&mut self, target: &str, timeline: Option<u32>) -> State {
-        let steps: [(&str, &str); 5] = [
-            ("choose", "archive.choose"),
-            ("sandbox", "sandbox.make"),
-            ("base", "pg.restore-base"),
-            ("recover", "pg.recover"),
-            ("checks", "pg.check"),
-        ];
+        let args = json!({"subject": SERVER, "target": target, "timeline": timeline});
+        match self.step("choose", "archive.choose", args).await {
+            State::Done { .. } => {}
+            ended => return ended,
+        }
+        match self.make().await {
+            State::Done { .. } => self.rest().await,
+            ended => ended,
+        }
+    }
+
+    async fn make(&mut self) -> State {
+        let args = json!({"subject": SERVER, "cluster_size": self.output("choose", "cluster_size")});
+        self.step("sandbox", "sandbox.make", args).await
+    }
+
+    /// The catalogue is read and the sandbox made: from here on the archive may change.
+    pub(super) async fn choose_and_make(&mut self) {
+        let state = self.step("choose", "archive.choose", json!({"subject": SERVER})).await;
+        assert!(matches!(state, State::Done { .. }), "{state:?}");
+        let state = self.make().await;
+        assert!(matches!(state, State::Done { .. }), "{state:?}");
+    }
+
+    /// From the base backup on.
+    pub(super) async fn rest(&mut self) -> State {
         let mut last = State::Absent;
-        for (step, verb) in steps {
-            let args = match step {
-                "choose" => json!({"subject": SERVER, "target": target, "timeline": timeline}),
-                "sandbox" => json!({"subject": SERVER, "cluster_size": self.output("choose", "cluster_size")}),
-                _ => {
-                    json!({"subject": SERVER, "folder": self.output("sandbox", "folder"), "backup": self.output("choose", "backup")})
-                }
-            };
+        for (step, verb) in [("base", "pg.restore-base"), ("recover", "pg.recover"), ("checks", "pg.check")] {
+            let args = json!({
+                "subject": SERVER, "folder": self.output("sandbox", "folder"), "backup": self.output("choose", "backup"),
+            });
             last = self.step(step, verb, args).await;
             if !matches!(last, State::Done { .. }) {
                 break;
