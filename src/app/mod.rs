@@ -6,6 +6,7 @@
 mod drills;
 mod error;
 mod looks;
+mod recordings;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
+pub use recordings::{replay, replayed_archives};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
@@ -26,8 +28,8 @@ pub use crate::ledger::{
 /// What runbooks may call.
 pub use crate::restore::VERBS;
 
-use crate::config::{Loaded, Settings};
 use crate::conductor::{Budget, Notify};
+use crate::config::{Loaded, Settings};
 use crate::domain::{Expected, StoreId};
 use crate::ledger::ProcessIdentity;
 use crate::notify::{Channel, Heartbeat};
@@ -38,6 +40,7 @@ use crate::tap::http::{LiveHttp, LiveHttpOptions};
 pub struct App {
     loaded: Loaded,
     stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+    seam: recordings::Seam,
 }
 
 impl App {
@@ -46,7 +49,7 @@ impl App {
         let loaded = config::load(&config::sources(named)?, &environment())?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
-        Ok(Self { loaded, stores })
+        Ok(Self { loaded, stores, seam: recordings::Seam::Live })
     }
 
     /// The settings.
@@ -103,7 +106,8 @@ impl App {
             return Ok(None);
         }
         let http = LiveHttp::new(&LiveHttpOptions::default()).map_err(AppError::Http)?;
-        let channel = |of: &config::WebhookSettings| Channel { name: of.name.clone(), url: of.url.clone(), at_least: of.at_least };
+        let channel =
+            |of: &config::WebhookSettings| Channel { name: of.name.clone(), url: of.url.clone(), at_least: of.at_least };
         Ok(Some(Notify {
             channels: settings.webhooks.iter().map(channel).collect(),
             heartbeat: settings.heartbeat.clone().map(|url| Heartbeat { url }),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::providers::objectstore::config::{Keys, StoreSettings};
 use crate::store::{Store, StoreConfig, StoreError};
-use crate::tap::tls::LiveTls;
 use crate::tap::TlsCalls;
+use crate::tap::tls::LiveTls;
 
 /// How long the TLS look may take.
 const TLS_LIMIT: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ pub(super) fn open_own(settings: &StoreSettings) -> Option<Result<Store, StoreEr
     }))
 }
 
-fn config(settings: &StoreSettings, keys: &Keys) -> Result<StoreConfig, StoreError> {
+pub(super) fn config(settings: &StoreSettings, keys: &Keys) -> Result<StoreConfig, StoreError> {
     let mut config = StoreConfig::new(
         settings.id.clone(),
         settings.endpoint.clone(),

@@ -371,7 +371,8 @@ impl Watch<'_> {
                     Some("28000" | "28P01") => {}
                     // No such database: every cluster has this one.
                     Some("3D000") => {
-                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await {
+                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await
+                        {
                             self.session = Some(session);
                             self.role = role;
                             return Ok(());
