@@ -3,6 +3,7 @@
 //! A command asks [`App`] for what it works with; nothing else reads the configuration. This is also the edge where the clock and
 //! the environment are read.
 
+mod audits;
 mod drills;
 mod error;
 mod looks;
