@@ -84,6 +84,9 @@ impl Explained for AppError {
     fn exit(&self) -> Exit {
         match self {
             Self::Process(_) | Self::Executable(_) | Self::Http(_) => ExitCode::CouldNotLook,
+            Self::Scratch(_) => ExitCode::CouldNotLook,
+            Self::Config(_) | Self::Recording(_) | Self::NoPass => ExitCode::Usage,
+            Self::Replay(error) => error.exit(),
             Self::Ledger(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::NotConfigured { .. } => ExitCode::Usage,

@@ -9,13 +9,14 @@ use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{App, AppError, stores};
+use crate::archive::Catalogue;
 use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember};
 use crate::config;
-use crate::domain::{Cx, Quiet, RunId};
+use crate::domain::{Cx, Quiet, RunId, Subject};
 use crate::ledger::{Ledger, ProcessIdentity};
-use crate::providers::objectstore::KeepArchive;
 use crate::providers::objectstore::config::StoreSettings;
-use crate::providers::postgres::PostgresArchive;
+use crate::providers::objectstore::keep::KeepArchive;
+use crate::providers::postgres::{ArchiveClient, Pace};
 use crate::store::s3::S3;
 use crate::store::{Store, StoreError};
 use crate::tap::{ObjectCalls, PassRecorder, PassReplay, Recording, TlsCalls};
@@ -114,16 +115,21 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
     last.ok_or(AppError::NoPass)
 }
 
-/// The archives of the last pass of a recording, and the context to look at them with: for what only shows in the answer to an act.
-pub fn replayed_archives(folder: &Path) -> Result<(Vec<PostgresArchive>, Cx), AppError> {
+/// The catalogues of the last pass of a recording, by subject: for what only shows in the answer to an act.
+pub async fn replayed_catalogues(folder: &Path) -> Result<Vec<(Subject, Catalogue)>, AppError> {
     let recording = Recording::open(folder)?;
     let last = recording.passes().last().ok_or(AppError::NoPass)?;
     let app = App::replaying(&recording, &last)?;
-    let archive = |settings: &crate::providers::postgres::config::PostgresSettings| {
-        let store = app.store(&settings.place.store)?.as_ref().ok()?;
-        Some(PostgresArchive::new(settings.clone(), store.clone()))
-    };
-    Ok((app.settings().postgres.iter().filter_map(archive).collect(), at(last.pass.now)))
+    let mut catalogues = Vec::new();
+    for settings in &app.settings().postgres {
+        let Some(Ok(store)) = app.store(&settings.place.store) else { continue };
+        let client = ArchiveClient::new(store.clone(), settings.place.root(), CancellationToken::new());
+        if let Ok(mut catalogue) = client.list_whole(Pace::Cheap).await {
+            client.read_small(&mut catalogue).await;
+            catalogues.push((settings.subject.clone(), catalogue));
+        }
+    }
+    Ok(catalogues)
 }
 
 fn at(now: jiff::Timestamp) -> Cx {
