@@ -159,15 +159,22 @@ impl Barman {
         command.args(compression.flag()).args(options).arg(self.url()).arg(&self.server);
         process::run(command, pg.user()).await?;
         let after = self.backups().await?;
-        after.into_iter().rfind(|id| !before.contains(id)).ok_or_else(|| LabError::Other("barman-cloud-backup ended well and made no backup".into()))
+        after
+            .into_iter()
+            .rfind(|id| !before.contains(id))
+            .ok_or_else(|| LabError::Other("barman-cloud-backup ended well and made no backup".into()))
     }
 
     /// The ids of all base backups in the archive, oldest first (also of unfinished ones).
     pub async fn backups(&self) -> Result<Vec<String>, LabError> {
         let base = self.key("base/");
         let keys = self.client().keys(&self.bucket, &base).await?;
-        let mut ids: Vec<String> =
-            keys.iter().filter_map(|key| key.strip_prefix(&base)).filter_map(|below| below.split_once('/')).map(|(id, _)| id.to_owned()).collect();
+        let mut ids: Vec<String> = keys
+            .iter()
+            .filter_map(|key| key.strip_prefix(&base))
+            .filter_map(|below| below.split_once('/'))
+            .map(|(id, _)| id.to_owned())
+            .collect();
         ids.sort();
         ids.dedup();
         Ok(ids)

@@ -76,13 +76,8 @@ impl Process {
         let err = out.try_clone().map_err(LabError::file(log))?;
         user.apply(&mut command);
         let program = PathBuf::from(command.get_program());
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(out)
-            .stderr(err)
-            .process_group(0)
-            .spawn()
-            .map_err(LabError::file(program))?;
+        let child =
+            command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0).spawn().map_err(LabError::file(program))?;
         let pid = child.id();
         let note = running.join(pid.to_string());
         let start = start_time(pid).unwrap_or_default();

@@ -134,7 +134,9 @@ impl Seaweed {
         let client = self.client();
         let until = Instant::now() + READY;
         while Instant::now() < until && self.process.is_running() {
-            if client.make_bucket("lab-ready").await.is_ok() && client.put("lab-ready", "ready", Bytes::from_static(b"yes")).await.is_ok() {
+            if client.make_bucket("lab-ready").await.is_ok()
+                && client.put("lab-ready", "ready", Bytes::from_static(b"yes")).await.is_ok()
+            {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -189,7 +191,15 @@ fn spawn(program: &PathBuf, folder: &Folder, ports: &[u16]) -> Result<Process, L
     command.arg("mini").arg(format!("-dir={}", folder.path().join("data").display()));
     command.arg(format!("-s3.config={}", folder.path().join("s3.json").display()));
     let names = [
-        "s3.port", "s3.port.grpc", "filer.port", "filer.port.grpc", "master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "admin.port",
+        "s3.port",
+        "s3.port.grpc",
+        "filer.port",
+        "filer.port.grpc",
+        "master.port",
+        "master.port.grpc",
+        "volume.port",
+        "volume.port.grpc",
+        "admin.port",
         "admin.port.grpc",
     ];
     for (name, port) in names.iter().zip(ports) {
@@ -210,7 +220,11 @@ fn spawn(program: &PathBuf, folder: &Folder, ports: &[u16]) -> Result<Process, L
         "-volume.max=2000",
         "-volume.preStopSeconds=0",
     ]);
-    command.current_dir(folder.path()).env("HOME", folder.path()).env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+    command
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY");
     command.env("WEED_S3_SSE_KEY", "for the lab only");
     Process::spawn(command, &folder.path().join("weed.log"), Signal::SIGTERM, User::same())
 }

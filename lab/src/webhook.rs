@@ -115,7 +115,8 @@ pub(crate) fn listen() -> Result<std::net::TcpListener, LabError> {
 async fn answer(state: Arc<Mutex<State>>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    let headers = parts.headers.iter().map(|(n, v)| (n.as_str().to_owned(), String::from_utf8_lossy(v.as_bytes()).into_owned())).collect();
+    let headers =
+        parts.headers.iter().map(|(n, v)| (n.as_str().to_owned(), String::from_utf8_lossy(v.as_bytes()).into_owned())).collect();
     let received = Received { method: parts.method.to_string(), path: parts.uri.to_string(), headers, body };
     let manner = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);

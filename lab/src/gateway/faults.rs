@@ -102,7 +102,9 @@ impl After {
         let body = match self {
             After::Nothing => body,
             // Content-Length stays: the client sees a body that ends early.
-            After::Cut(bytes) => Body::from_stream(first(body, bytes).chain(futures::stream::once(async { Err(std::io::Error::other("cut by the lab").into()) }))),
+            After::Cut(bytes) => Body::from_stream(
+                first(body, bytes).chain(futures::stream::once(async { Err(std::io::Error::other("cut by the lab").into()) })),
+            ),
             After::Short(bytes) => {
                 let whole = body.size_hint().exact().unwrap_or(bytes);
                 parts.headers.insert(header::CONTENT_LENGTH, whole.min(bytes).into());

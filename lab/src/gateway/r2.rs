@@ -4,9 +4,9 @@ use axum::body::Body;
 use axum::http::Response;
 use jiff::{SignedDuration, Timestamp};
 
+use super::Memory;
 use super::answers::error;
 use super::rules::Seen;
-use super::Memory;
 
 /// The refusal, or none; sizes of parts and times of writes are remembered on the way.
 pub(super) fn refuse(memory: &mut Memory, seen: &Seen, now: Timestamp) -> Option<Response<Body>> {
@@ -30,9 +30,20 @@ fn headers(no_checksums: bool, seen: &Seen) -> Option<Response<Body>> {
     if payload.starts_with("STREAMING-") {
         return Some(error(501, "NotImplemented", &format!("{payload} not implemented"), seen));
     }
-    for name in ["x-amz-tagging", "x-amz-acl", "x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id", "x-amz-expected-bucket-owner"] {
+    for name in [
+        "x-amz-tagging",
+        "x-amz-acl",
+        "x-amz-server-side-encryption",
+        "x-amz-server-side-encryption-aws-kms-key-id",
+        "x-amz-expected-bucket-owner",
+    ] {
         if seen.headers.contains_key(name) {
-            return Some(error(501, "NotImplemented", &format!("Header '{name}' with value '{}' not implemented", seen.header(name)), seen));
+            return Some(error(
+                501,
+                "NotImplemented",
+                &format!("Header '{name}' with value '{}' not implemented", seen.header(name)),
+                seen,
+            ));
         }
     }
     if seen.method != "PUT" {
@@ -42,7 +53,10 @@ fn headers(no_checksums: bool, seen: &Seen) -> Option<Response<Body>> {
     if checksums.len() > 1 {
         return Some(error(400, "InvalidRequest", "You can only specify one non-default checksum at a time.", seen));
     }
-    let named = checksums.first().copied().or_else(|| seen.headers.contains_key("x-amz-sdk-checksum-algorithm").then_some("x-amz-sdk-checksum-algorithm"));
+    let named = checksums
+        .first()
+        .copied()
+        .or_else(|| seen.headers.contains_key("x-amz-sdk-checksum-algorithm").then_some("x-amz-sdk-checksum-algorithm"));
     match named {
         Some(name) if no_checksums => Some(error(400, "InvalidArgument", &format!("Header '{name}' is not supported"), seen)),
         _ => None,
@@ -50,13 +64,25 @@ fn headers(no_checksums: bool, seen: &Seen) -> Option<Response<Body>> {
 }
 
 fn is_checksum(name: &str) -> bool {
-    name.starts_with("x-amz-checksum-") && !matches!(name, "x-amz-checksum-mode" | "x-amz-checksum-type" | "x-amz-checksum-algorithm")
+    name.starts_with("x-amz-checksum-")
+        && !matches!(name, "x-amz-checksum-mode" | "x-amz-checksum-type" | "x-amz-checksum-algorithm")
 }
 
 /// Versioning, S3 object lock, tags, ACLs, policies, notifications, replication: 501.
 fn features(seen: &Seen) -> Option<Response<Body>> {
-    const ABSENT: [&str; 11] =
-        ["versioning", "versions", "object-lock", "retention", "legal-hold", "tagging", "acl", "policy", "notification", "replication", "website"];
+    const ABSENT: [&str; 11] = [
+        "versioning",
+        "versions",
+        "object-lock",
+        "retention",
+        "legal-hold",
+        "tagging",
+        "acl",
+        "policy",
+        "notification",
+        "replication",
+        "website",
+    ];
     let feature = ABSENT.iter().find(|name| seen.parameter(name).is_some())?;
     Some(error(501, "NotImplemented", &format!("{feature} not implemented"), seen))
 }

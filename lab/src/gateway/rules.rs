@@ -109,7 +109,9 @@ impl Seen {
 
     /// Whether it asks for a listing of the bucket's objects.
     pub fn is_list(&self) -> bool {
-        self.method == "GET" && self.key.is_empty() && (self.parameter("list-type").is_some() || self.query.is_empty() || self.parameter("prefix").is_some())
+        self.method == "GET"
+            && self.key.is_empty()
+            && (self.parameter("list-type").is_some() || self.query.is_empty() || self.parameter("prefix").is_some())
     }
 
     pub(super) fn is_head_bucket(&self) -> bool {
@@ -124,7 +126,11 @@ impl Seen {
     /// When the client says that it signed.
     pub(super) fn signed_at(&self) -> Option<Timestamp> {
         let text = self.header("x-amz-date");
-        jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|z| z.timestamp())
+        jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", text)
+            .ok()?
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .ok()
+            .map(|z| z.timestamp())
     }
 }
 
@@ -151,7 +157,12 @@ pub(super) fn who(rules: &Rules, seen: &Seen) -> Option<Response<Body>> {
         return Some(answers::error(401, "Unauthorized", "Unauthorized", seen));
     }
     if rules.revoked.contains(&scope.key) {
-        return Some(answers::error(403, "InvalidAccessKeyId", "The Access Key Id you provided does not exist in our records.", seen));
+        return Some(answers::error(
+            403,
+            "InvalidAccessKeyId",
+            "The Access Key Id you provided does not exist in our records.",
+            seen,
+        ));
     }
     if let Some(region) = rules.region.as_ref().filter(|region| **region != scope.region) {
         return Some(answers::wrong_region(seen, &scope.region, region));
@@ -165,12 +176,14 @@ pub(super) fn may(rules: &Rules, seen: &Seen) -> Option<Response<Body>> {
         return Some(answers::error(404, "NoSuchBucket", "The specified bucket does not exist", seen));
     }
     let verb = if seen.is_list() { "LIST" } else { seen.method.as_str() };
-    let denied = |(method, prefix): &(String, String)| (method.is_empty() || method == verb) && seen.key.starts_with(prefix.as_str());
+    let denied =
+        |(method, prefix): &(String, String)| (method.is_empty() || method == verb) && seen.key.starts_with(prefix.as_str());
     if rules.denied.iter().any(denied) {
         return Some(answers::error(403, "AccessDenied", "Access Denied.", seen));
     }
     // POST finishes a multipart upload, and is an overwrite too.
-    let writes = matches!(seen.method.as_str(), "PUT" | "DELETE") || (seen.method == "POST" && seen.parameter("uploadId").is_some());
+    let writes =
+        matches!(seen.method.as_str(), "PUT" | "DELETE") || (seen.method == "POST" && seen.parameter("uploadId").is_some());
     if writes && !seen.key.is_empty() && rules.locked.iter().any(|prefix| seen.key.starts_with(prefix.as_str())) {
         return Some(answers::error(403, "ObjectLockedByBucketPolicy", "The object is locked by the bucket policy.", seen));
     }

@@ -25,10 +25,23 @@ pub(super) enum End {
 }
 
 /// Carries one direction until it ends; `cut` resets after that many bytes.
-pub(super) async fn pump(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, shape: Shape, cut: Option<u64>, state: Arc<Mutex<State>>) -> End {
+pub(super) async fn pump(
+    from: &mut OwnedReadHalf,
+    to: &mut OwnedWriteHalf,
+    shape: Shape,
+    cut: Option<u64>,
+    state: Arc<Mutex<State>>,
+) -> End {
     let (sender, receiver) = mpsc::channel(IN_FLIGHT);
-    let (_, end) = tokio::join!(read(from, sender, shape), write(to, receiver, cut, state));
-    end
+    // The writer decides the end: it drains what the reader left, or cuts while the reader waits.
+    let reader = async {
+        read(from, sender, shape).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        end = write(to, receiver, cut, state) => end,
+        () = reader => End::Closed,
+    }
 }
 
 async fn read(from: &mut OwnedReadHalf, sender: mpsc::Sender<(Instant, Bytes)>, shape: Shape) {
@@ -53,7 +66,12 @@ async fn read(from: &mut OwnedReadHalf, sender: mpsc::Sender<(Instant, Bytes)>, 
     }
 }
 
-async fn write(to: &mut OwnedWriteHalf, mut receiver: mpsc::Receiver<(Instant, Bytes)>, cut: Option<u64>, state: Arc<Mutex<State>>) -> End {
+async fn write(
+    to: &mut OwnedWriteHalf,
+    mut receiver: mpsc::Receiver<(Instant, Bytes)>,
+    cut: Option<u64>,
+    state: Arc<Mutex<State>>,
+) -> End {
     let mut left = cut;
     while let Some((due, mut bytes)) = receiver.recv().await {
         if due > Instant::now() {

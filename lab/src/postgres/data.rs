@@ -35,7 +35,8 @@ impl Postgres {
     /// Writes WAL for about this many segments, and leaves the current one unfinished. Each segment
     /// holds committed rows in `ticks`, so that replay can be seen row by row.
     pub async fn write_segments(&self, segments: u32) -> Result<(), LabError> {
-        self.sql("create table if not exists ticks (n bigserial primary key, at timestamptz not null default clock_timestamp())").await?;
+        self.sql("create table if not exists ticks (n bigserial primary key, at timestamptz not null default clock_timestamp())")
+            .await?;
         for _ in 0..segments {
             // A logical message fills a segment without growing the data directory; the switch ends it.
             self.sql("insert into ticks default values; select pg_logical_emit_message(false, 'lab', repeat('w', 400000)); select pg_switch_wal()").await?;

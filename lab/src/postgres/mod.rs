@@ -85,14 +85,25 @@ impl Postgres {
         user.own(folder.path())?;
         let data = folder.path().join("data");
         let mut initdb = Command::new(bin.join("initdb"));
-        initdb.arg("-D").arg(&data).args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]);
+        initdb.arg("-D").arg(&data).args([
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
+        ]);
         initdb.arg(format!("--wal-segsize={}", options.segment_mib)).current_dir(folder.path());
         if options.checksums {
             initdb.arg("--data-checksums");
         }
         process::run(initdb, user).await?;
         configure(&options, folder.path(), &data)?;
-        let connect = PgConnectOptions::new_without_pgpass().socket(folder.path()).port(PORT).username("postgres").database("postgres");
+        let connect =
+            PgConnectOptions::new_without_pgpass().socket(folder.path()).port(PORT).username("postgres").database("postgres");
         let pool = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(10)).connect_lazy_with(connect);
         let segment_bytes = u64::from(options.segment_mib) * 1024 * 1024;
         let mut pg = Postgres { process: None, pool, folder, bin, user, major: options.major, segment_bytes };

@@ -60,7 +60,14 @@ impl Client {
     }
 
     /// Sends any request and gives the answer, whatever its status. `query` is already encoded.
-    pub async fn send(&self, method: &str, path: &str, query: &str, headers: &[(&str, &str)], body: Bytes) -> Result<Response<Bytes>, LabError> {
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        query: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Response<Bytes>, LabError> {
         let date = amz_date(Timestamp::now());
         let payload = sha256_hex(&body);
         let mut signed: Vec<(String, String)> = headers.iter().map(|(n, v)| (n.to_ascii_lowercase(), (*v).to_owned())).collect();
@@ -74,14 +81,22 @@ impl Client {
         for (name, value) in &signed {
             request = request.header(name, value);
         }
-        let request = request.header("authorization", authorization).body(Body::from(body)).map_err(|e| LabError::Other(e.to_string()))?;
+        let request =
+            request.header("authorization", authorization).body(Body::from(body)).map_err(|e| LabError::Other(e.to_string()))?;
         let answer = self.http.request(request).await.map_err(|e| LabError::Other(format!("{method} {path}: {e:?}")))?;
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.map_err(|e| LabError::Other(format!("{method} {path}: {e}")))?.to_bytes();
         Ok(Response::from_parts(parts, body))
     }
 
-    async fn succeed(&self, method: &str, path: &str, query: &str, headers: &[(&str, &str)], body: Bytes) -> Result<Response<Bytes>, LabError> {
+    async fn succeed(
+        &self,
+        method: &str,
+        path: &str,
+        query: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Response<Bytes>, LabError> {
         let answer = self.send(method, path, query, headers, body).await?;
         if answer.status().is_success() {
             return Ok(answer);
@@ -188,10 +203,9 @@ fn read_page(xml: &[u8], into: &mut Vec<Listed>) -> Result<Option<String>, LabEr
 }
 
 fn resolve(entity: &str) -> String {
-    let number = entity.strip_prefix("#x").map_or_else(
-        || entity.strip_prefix('#').and_then(|n| n.parse().ok()),
-        |n| u32::from_str_radix(n, 16).ok(),
-    );
+    let number = entity
+        .strip_prefix("#x")
+        .map_or_else(|| entity.strip_prefix('#').and_then(|n| n.parse().ok()), |n| u32::from_str_radix(n, 16).ok());
     match (entity, number.and_then(char::from_u32)) {
         (_, Some(c)) => c.to_string(),
         ("amp", _) => "&".to_owned(),

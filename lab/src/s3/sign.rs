@@ -57,14 +57,20 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) fn authorization(request: &Request<'_>, keys: &Keys, region: &str, date: &str) -> String {
     let mut headers = request.headers.clone();
     headers.sort();
-    let mut query: Vec<String> = request.query.split('&').filter(|p| !p.is_empty()).map(|p| if p.contains('=') { p.to_owned() } else { format!("{p}=") }).collect();
+    let mut query: Vec<String> = request
+        .query
+        .split('&')
+        .filter(|p| !p.is_empty())
+        .map(|p| if p.contains('=') { p.to_owned() } else { format!("{p}=") })
+        .collect();
     query.sort();
     let canonical_headers = headers.iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{name}:{}", value.trim());
         text
     });
     let signed = headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(";");
-    let canonical = format!("{}\n{}\n{}\n{canonical_headers}\n{signed}\n{}", request.method, request.path, query.join("&"), request.payload);
+    let canonical =
+        format!("{}\n{}\n{}\n{canonical_headers}\n{signed}\n{}", request.method, request.path, query.join("&"), request.payload);
     let day = date.get(..8).unwrap_or(date);
     let scope = format!("{day}/{region}/s3/aws4_request");
     let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", sha256_hex(canonical.as_bytes()));

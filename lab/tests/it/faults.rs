@@ -28,13 +28,22 @@ async fn the_gateway_refuses_what_r2_refuses_and_passes_the_rest() {
     let gateway = Gateway::start(weed, Rules::r2()).unwrap();
     let client = Client::new(&gateway.endpoint(), weed.keys().admin()).region("auto");
     let object = |name: &str| format!("/{bucket}/{name}");
-    let put = async |name: &str, headers: &[(&str, &str)]| code(&client.send("PUT", &object(name), "", headers, Bytes::from_static(b"x")).await.unwrap());
+    let put = async |name: &str, headers: &[(&str, &str)]| {
+        code(&client.send("PUT", &object(name), "", headers, Bytes::from_static(b"x")).await.unwrap())
+    };
     assert_eq!(put("fine", &[]).await, "200");
     assert_eq!(put("fine", &[]).await, "429 TooManyRequests");
     assert_eq!(put("tags", &[("x-amz-tagging", "a=b")]).await, "501 NotImplemented");
     assert_eq!(put("acl", &[("x-amz-acl", "private")]).await, "501 NotImplemented");
-    assert_eq!(put("one", &[("x-amz-checksum-crc32", "jNdMyg==")]).await, "200");
-    assert_eq!(put("two", &[("x-amz-checksum-crc32", "jNdMyg=="), ("x-amz-checksum-sha256", "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=")]).await, "400 InvalidRequest");
+    assert_eq!(put("one", &[("x-amz-checksum-crc32", "jNwWgw==")]).await, "200");
+    assert_eq!(
+        put(
+            "two",
+            &[("x-amz-checksum-crc32", "jNwWgw=="), ("x-amz-checksum-sha256", "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=")]
+        )
+        .await,
+        "400 InvalidRequest"
+    );
     let get = async |query: &str| code(&client.send("GET", &format!("/{bucket}"), query, &[], Bytes::new()).await.unwrap());
     assert_eq!(get("list-type=2").await, "200");
     assert_eq!(get("versioning=").await, "501 NotImplemented");
@@ -42,9 +51,12 @@ async fn the_gateway_refuses_what_r2_refuses_and_passes_the_rest() {
     let head = client.send("HEAD", &format!("/{bucket}"), "", &[], Bytes::new()).await.unwrap();
     assert_eq!(head.headers().get("x-amz-bucket-region").unwrap(), "WNAM");
     let frankfurt = Client::new(&gateway.endpoint(), weed.keys().admin()).region("eu-central-1");
-    assert_eq!(code(&frankfurt.send("GET", &format!("/{bucket}"), "list-type=2", &[], Bytes::new()).await.unwrap()), "400 InvalidRegionName");
+    assert_eq!(
+        code(&frankfurt.send("GET", &format!("/{bucket}"), "list-type=2", &[], Bytes::new()).await.unwrap()),
+        "400 InvalidRegionName"
+    );
     gateway.change(|rules| rules.no_checksums = true);
-    assert_eq!(put("met", &[("x-amz-checksum-crc32", "jNdMyg==")]).await, "400 InvalidArgument");
+    assert_eq!(put("met", &[("x-amz-checksum-crc32", "jNwWgw==")]).await, "400 InvalidArgument");
     assert!(gateway.seen().len() >= 10);
 }
 
@@ -104,7 +116,8 @@ async fn keys_locks_rights_and_bursts_are_answered_in_their_own_codes() {
     weed.client().put(&bucket, "wals/locked", "x").await.unwrap();
     let gateway = Gateway::start(weed, Rules::default()).unwrap();
     let client = Client::new(&gateway.endpoint(), weed.keys().admin());
-    let ask = async |method: &str| code(&client.send(method, &format!("/{bucket}/wals/locked"), "", &[], Bytes::new()).await.unwrap());
+    let ask =
+        async |method: &str| code(&client.send(method, &format!("/{bucket}/wals/locked"), "", &[], Bytes::new()).await.unwrap());
     gateway.change(|rules| rules.locked = vec!["wals/".into()]);
     assert_eq!(ask("DELETE").await, "403 ObjectLockedByBucketPolicy");
     assert_eq!(ask("PUT").await, "403 ObjectLockedByBucketPolicy");
@@ -201,9 +214,12 @@ async fn a_link_delays_throttles_cuts_refuses_and_hangs() {
 #[tokio::test]
 async fn a_tls_front_shows_the_certificate_it_was_asked_for() {
     let server = echo().await;
-    for (certificate, fine) in
-        [(Certificate::GoodFor(10), true), (Certificate::Expired, false), (Certificate::NotYet, false), (Certificate::OtherName, false)]
-    {
+    for (certificate, fine) in [
+        (Certificate::GoodFor(10), true),
+        (Certificate::Expired, false),
+        (Certificate::NotYet, false),
+        (Certificate::OtherName, false),
+    ] {
         let front = TlsFront::start(&server, certificate).unwrap();
         assert_eq!(handshake(&front, true).await, fine, "{certificate:?}");
         assert!(!handshake(&front, false).await, "an unknown authority must not be trusted");
@@ -217,7 +233,11 @@ async fn handshake(front: &TlsFront, trusted: bool) -> bool {
         roots.add(rustls::pki_types::CertificateDer::from_pem_slice(front.authority_pem().as_bytes()).unwrap()).unwrap();
     }
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap().with_root_certificates(roots).with_no_client_auth();
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
     let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));
     let address = front.endpoint().trim_start_matches("https://").to_owned();
     let stream = TcpStream::connect(&address).await.unwrap();
@@ -230,7 +250,8 @@ async fn a_webhook_records_fails_and_hangs() {
     let post = async |body: &str| {
         let address = hook.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("POST /ops HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let request =
+            format!("POST /ops HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         let ended = tokio::time::timeout(Duration::from_millis(500), stream.read_to_string(&mut answer)).await;

@@ -37,7 +37,9 @@ async fn each_key_may_what_its_name_says() {
     weed.client().put(&bucket, "o", "x").await.unwrap();
     let as_who = |keys: &lab::s3::Keys| Client::new(weed.endpoint(), keys);
     let code = |r: Result<(), LabError>| match r {
-        Err(LabError::Answer { status, body, .. }) => format!("{status} {}", body.split("<Code>").nth(1).and_then(|b| b.split('<').next()).unwrap_or_default()),
+        Err(LabError::Answer { status, body, .. }) => {
+            format!("{status} {}", body.split("<Code>").nth(1).and_then(|b| b.split('<').next()).unwrap_or_default())
+        }
         other => format!("{other:?}"),
     };
     let reader = as_who(weed.keys().read_only());
