@@ -1,5 +1,74 @@
-//! The binary: hands argv to the command line room.
+//! The binary: hands argv to the command line room, and turns what comes back into an exit code.
 
-fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode as ProcessExit;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use dalsegno::cli::{Cli, Out, failure, internal, progress};
+use dalsegno::domain::ExitCode;
+use dalsegno::restore;
+use dalsegno::telemetry;
+
+/// Processes that we start of ourselves, by the word behind `internal`.
+const INTERNAL: &[(&str, internal::Inner)] =
+    &[("hold", |args| restore::hold::hold(args).number()), ("exec", |args| restore::hold::exec(args).number())];
+
+/// Whether any thread has panicked. A task that panics must not end in exit code 0.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+fn main() -> ProcessExit {
+    let argv: Vec<OsString> = std::env::args_os().collect();
+    // Before any thread exists: these fork, watch pipes and change what the process is.
+    if let Some(rest) = internal::asked(&argv) {
+        return ProcessExit::from(internal::run(rest, INTERNAL));
+    }
+    std::panic::set_hook(Box::new(tell_of_panic));
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| start(&argv))).unwrap_or(ExitCode::Bug);
+    let outcome = if PANICKED.load(Ordering::SeqCst) { outcome.worse(ExitCode::Bug) } else { outcome };
+    ProcessExit::from(outcome.number())
+}
+
+/// Parses, starts logs and runtime, runs the command.
+fn start(argv: &[OsString]) -> ExitCode {
+    let cli = match Cli::try_parse_from(argv) {
+        Ok(cli) => cli,
+        Err(told) => {
+            // --help and --version come this way too. A closed stdout is nobody's concern.
+            let _ = told.print();
+            return if told.use_stderr() { ExitCode::Usage } else { ExitCode::Fine };
+        }
+    };
+    let out = Out::of_terminal(cli.global.output);
+    let shown = progress::choose(out.for_machines());
+    telemetry::start(cli.global.log_format, cli.global.verbose, shown.bars.clone());
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            failure::say(&format!(
+                "error: cannot start threads\n  because {error}\n\nhint: is a limit on processes or memory reached?"
+            ));
+            return ExitCode::CouldNotLook;
+        }
+    };
+    match runtime.block_on(cli.run(&out)) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            failure.print();
+            failure.exit()
+        }
+    }
+}
+
+/// A panic is a bug of ours, and is said so.
+fn tell_of_panic(info: &std::panic::PanicHookInfo<'_>) {
+    PANICKED.store(true, Ordering::SeqCst);
+    let what = info.payload_as_str().unwrap_or("(no text)");
+    let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+    failure::say(&format!(
+        "error: this is a bug in dalsegno {}: {what}\n  at {place}\n\nhint: please report it with the command and the lines above; \
+         what a drill left is removed by: dalsegno drill gc",
+        env!("CARGO_PKG_VERSION"),
+    ));
 }

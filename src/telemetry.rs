@@ -1,1 +1,79 @@
-//! Logs: tracing to stderr, as text or JSON.
+//! Logs: text or JSON lines on stderr. Values from outside are escaped by the formatter.
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::MultiProgress;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// In which form logs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Starts logging. `DALSEGNO_LOG` (a tracing filter) wins over `verbose` (0 = info of ours and warnings of others,
+/// 1 = debug of ours, 2 = debug of all, 3 = everything). A second call does nothing.
+pub fn start(format: LogFormat, verbose: u8, bars: Option<MultiProgress>) {
+    let level = match verbose {
+        0 => "warn,dalsegno=info",
+        1 => "info,dalsegno=debug",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_env("DALSEGNO_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Stderr { bars }).with_target(verbose > 0);
+    // Fails only when a logger is there already.
+    let _ = match format {
+        LogFormat::Text => builder.with_ansi(colour).compact().try_init(),
+        LogFormat::Json => builder.with_ansi(false).json().flatten_event(true).try_init(),
+    };
+}
+
+/// Stderr that steps aside for the bars.
+struct Stderr {
+    bars: Option<MultiProgress>,
+}
+
+impl<'a> MakeWriter<'a> for Stderr {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line { bars: self.bars.clone(), bytes: Vec::new() }
+    }
+}
+
+/// One log line, written whole when it is dropped.
+struct Line {
+    bars: Option<MultiProgress>,
+    bytes: Vec<u8>,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let write = || {
+            // A closed stderr must not end the work.
+            let _ = std::io::stderr().lock().write_all(&self.bytes);
+        };
+        match &self.bars {
+            Some(bars) => bars.suspend(write),
+            None => write(),
+        }
+    }
+}

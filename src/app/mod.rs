@@ -1,1 +1,129 @@
 //! The only place that turns settings into objects.
+//!
+//! A command asks [`App`] for what it works with; nothing else reads the configuration. This is also the edge where the clock and
+//! the environment are read.
+
+mod drills;
+mod error;
+mod looks;
+mod stores;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use crate::config;
+pub use drills::Drills;
+pub use error::AppError;
+
+/// What the command line shows of the ledger.
+pub use crate::ledger::{
+    ChangeInRun, HistoryFilter, Ledger, LedgerError, RunKind, RunLine, RunState, ShownFinding, ShownRun, Verified,
+};
+/// What runbooks may call.
+pub use crate::restore::VERBS;
+
+use crate::config::{Loaded, Settings};
+use crate::conductor::{Budget, Notify};
+use crate::domain::{Expected, StoreId};
+use crate::ledger::ProcessIdentity;
+use crate::notify::{Channel, Heartbeat};
+use crate::store::Store;
+use crate::tap::http::{LiveHttp, LiveHttpOptions};
+
+/// Settings, and what was opened from them.
+pub struct App {
+    loaded: Loaded,
+    stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+}
+
+impl App {
+    /// Reads the configuration as a pass does: placeholders and missing secrets cost the parts they stand in.
+    pub fn load(named: &[PathBuf]) -> Result<Self, config::ConfigErrors> {
+        let loaded = config::load(&config::sources(named)?, &environment())?;
+        install_tls();
+        let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
+        Ok(Self { loaded, stores })
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.loaded.settings
+    }
+
+    /// What `config check` would refuse or warn of, for people to be told.
+    pub fn warnings(&self) -> &[config::Mistake] {
+        &self.loaded.warnings
+    }
+
+    /// The folder of drills: journals and evidence, a folder per run.
+    pub fn drills_folder(&self) -> PathBuf {
+        self.settings().state_folder.join("drills")
+    }
+
+    /// Opens the ledger; runs of dead processes are closed as interrupted.
+    pub async fn ledger(&self, now: Timestamp) -> Result<Ledger, AppError> {
+        let me = ProcessIdentity::current().map_err(AppError::Process)?;
+        Ok(Ledger::open(&self.settings().state_folder, now, me).await?)
+    }
+
+    /// A store that was opened with its reading key.
+    fn store(&self, id: &StoreId) -> Option<&Result<Store, crate::store::StoreError>> {
+        self.stores.get(id)
+    }
+
+    /// What should be known, and how good it must be. Coverage is added by whoever looks, from the observers.
+    pub fn expected(&self) -> Expected {
+        let settings = self.settings();
+        let store = |id: &StoreId| settings.stores.iter().find(|store| &store.id == id).map(|store| store.subject.clone());
+        Expected {
+            covers: Vec::new(),
+            policies: settings.postgres.iter().map(|of| (of.subject.clone(), of.policy)).collect(),
+            placeholders: self.loaded.placeholders.clone(),
+            rests_on: settings.postgres.iter().filter_map(|of| Some((of.subject.clone(), store(&of.place.store)?))).collect(),
+        }
+    }
+
+    /// What stores may cost a day.
+    pub fn budgets(&self) -> Vec<Budget> {
+        let budget = |store: &crate::providers::objectstore::config::StoreSettings| {
+            let per_day = store.requests_per_day?;
+            Some(Budget { store: store.id.clone(), subject: store.subject.clone(), per_day })
+        };
+        self.settings().stores.iter().filter_map(budget).collect()
+    }
+
+    /// Who is told; `None` when the configuration names nobody.
+    pub fn notify(&self) -> Result<Option<Notify>, AppError> {
+        let settings = &self.settings().notify;
+        if settings.webhooks.is_empty() && settings.heartbeat.is_none() {
+            return Ok(None);
+        }
+        let http = LiveHttp::new(&LiveHttpOptions::default()).map_err(AppError::Http)?;
+        let channel = |of: &config::WebhookSettings| Channel { name: of.name.clone(), url: of.url.clone(), at_least: of.at_least };
+        Ok(Some(Notify {
+            channels: settings.webhooks.iter().map(channel).collect(),
+            heartbeat: settings.heartbeat.clone().map(|url| Heartbeat { url }),
+            http: Arc::new(http),
+        }))
+    }
+
+    /// Time for a whole pass, and for one provider in it.
+    pub fn limits(&self) -> (Duration, Duration) {
+        (self.settings().pass.deadline, self.settings().pass.provider_deadline)
+    }
+}
+
+/// The environment, as a map: variables that are not UTF-8 cannot be meant for us.
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+}
+
+/// Makes ring the one TLS provider of the process. Twice is once.
+pub fn install_tls() {
+    // The error says that one is installed already, which is what we want.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

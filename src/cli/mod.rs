@@ -1,1 +1,113 @@
-//! One file per command: argv and terminal.
+//! The command line: argv in, data on stdout, talk on stderr, an exit code.
+
+pub mod archive;
+pub mod at_least;
+pub mod check;
+pub mod completions;
+pub mod config;
+pub mod doctor;
+pub mod drill;
+pub mod explain;
+pub mod failure;
+pub mod history;
+pub mod init;
+pub mod internal;
+pub mod ledger;
+pub mod out;
+pub mod probe;
+pub mod progress;
+pub mod run;
+pub mod runbook;
+pub mod show;
+pub mod signal;
+pub mod status;
+
+use std::path::PathBuf;
+
+pub use failure::Failure;
+pub use out::{Format, Out};
+
+use crate::domain::ExitCode;
+use crate::telemetry::LogFormat;
+
+/// The table of exit codes, below every `--help`. docs/reference/exit-codes.md tells more; a test compares the two.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0      fine, proven, gate open
+  1      findings at or above the threshold
+  2      usage or configuration; ledger newer than the program
+  3      only \"could not look\" stands between us and fine
+  4      a drill or a restore failed
+  5      stuck, damaged ledger, left-overs
+  6      lost the race for the ledger
+  70     a bug of ours
+  128+n  ended by signal n, after clean-up
+The first that applies of 70, 2, 6, 5, 4, 1, 3, 0.";
+
+/// Watches backups and the bucket itself, restores for real, and keeps the proof.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "dalsegno", version, about, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// Configuration: a file or a folder of *.yaml; may be given again
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "DALSEGNO_CONFIG",
+        value_delimiter = ':',
+        help_heading = "Global options"
+    )]
+    pub config: Vec<PathBuf>,
+    /// Form of the data on stdout
+    #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORM", help_heading = "Global options")]
+    pub output: Format,
+    /// Form of the log on stderr
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORM", help_heading = "Global options")]
+    pub log_format: LogFormat,
+    /// More in the log; -vv for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
+    pub verbose: u8,
+}
+
+/// The commands.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// What a finding code means and what to do
+    Explain(explain::Args),
+    /// Write a commented configuration to start from
+    Init(init::Args),
+    /// Check, show or describe the configuration
+    Config(config::Args),
+    /// A completion script for a shell
+    #[command(hide = true)]
+    Completions(completions::Args),
+    /// The man pages
+    #[command(hide = true)]
+    Man(completions::ManArgs),
+}
+
+impl Cli {
+    /// Does what was asked for.
+    pub async fn run(self, out: &Out) -> Result<ExitCode, Failure> {
+        let Self { global, command } = self;
+        match command {
+            Command::Explain(args) => explain::run(&args, out),
+            Command::Init(args) => init::run(&args, out),
+            Command::Config(args) => config::run(&args, &global.config, out),
+            Command::Completions(args) => completions::run(&args, out),
+            Command::Man(args) => completions::man(&args, out),
+        }
+    }
+}

@@ -1,1 +1,28 @@
-//! When, and in which order: the pass, schedules, locks.
+//! When, and in which order: the pass (look, say, follow, start), and what a check or the status screen needs of it.
+//!
+//! A pass never waits for somebody else's work, and nothing comes between its findings and the channels. What it starts and
+//! follows are calls of conducting (backups, shipments, syncs); while nothing is conducted, a pass is its first two parts, and
+//! drills are processes of their own whose evidence the next pass takes in.
+
+mod budget;
+mod check;
+mod doctor;
+pub mod drill;
+mod evidence;
+mod look;
+mod outcome;
+mod pass;
+mod replay;
+pub mod runbook;
+mod say;
+mod status;
+
+pub use budget::{Budget, REQUESTS_LEFT};
+pub use check::{Checked, check};
+pub use doctor::{Examination, Examined, Reach, examine};
+pub use look::{LOOK_SECONDS, Look, Looked, Wave};
+pub use outcome::{Counted, ExitRule, exit_of};
+pub use pass::{Pass, PassOutcome, Swept, pass};
+pub use replay::{Expectation, ExpectedFinding, PassOfRecording, RECORDING_FORMAT, Recording, ReplayError, Via, remember};
+pub use say::{Delivery, Notify};
+pub use status::{Line, State, Status, status};

@@ -1,1 +1,48 @@
 //! Files and environment → settings, or all mistakes at once.
+//!
+//! Three families: fragments (as written; each provider owns its own), inputs (secrets read), settings (checked). Between
+//! YAML and fragments stands a tree in which everything knows its place, held against the schema of the fragments.
+
+mod build;
+mod files;
+mod fragment;
+mod load;
+mod mistake;
+mod notice;
+mod overlap;
+mod overrides;
+mod placeholder;
+mod reference;
+mod schema;
+mod secrets;
+mod settings;
+mod show;
+mod tree;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+pub use fragment::ConfigFragment;
+pub use load::{Loaded, check, check_without_secrets, load};
+pub use mistake::{At, ConfigErrors, Mistake};
+pub use placeholder::{Kind, is_placeholder};
+pub use reference::reference;
+pub use schema::Schema;
+pub use settings::{DrillSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
+pub use show::shown;
+
+/// Where the configuration is looked for when nobody says: the first that is there.
+pub const USUAL_PLACES: [&str; 2] = ["dalsegno.yaml", "/etc/dalsegno"];
+
+/// The sources that were named, else the first usual place that is there. An error when there is none.
+pub fn sources(named: &[PathBuf]) -> Result<Vec<PathBuf>, ConfigErrors> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let found = USUAL_PLACES.iter().map(Path::new).find(|place| place.exists());
+    found.map(|place| vec![place.to_owned()]).ok_or_else(|| {
+        let text = format!("no configuration: neither {} is there", USUAL_PLACES.join(" nor "));
+        let hint = "dalsegno init dalsegno.yaml  writes one to start from; --config PATH or DALSEGNO_CONFIG names another place";
+        ConfigErrors::new(vec![Mistake::new(&At::Nowhere, "", "config-missing", text).hint(hint)])
+    })
+}

@@ -9,7 +9,7 @@ use super::{Call, Intent, Place, Receipt, Requests, RunId, Subject, SystemId, Un
 pub const EVIDENCE_FORMAT: u32 = 1;
 
 /// How closed the sandbox was. Ordered: `None < Declared < Closed < Sealed`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// Not isolated.

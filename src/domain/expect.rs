@@ -45,4 +45,7 @@ pub struct Expected {
     pub policies: BTreeMap<Subject, Policy>,
     /// Values that nobody filled in.
     pub placeholders: Vec<Placeholder>,
+    /// What a subject's backups lie on: database → store. A store that cannot be looked at explains all that rests on it.
+    #[serde(default)]
+    pub rests_on: BTreeMap<Subject, Subject>,
 }

@@ -19,6 +19,8 @@ pub enum FactKind {
     Sample,
     /// What a drill found.
     Drill,
+    /// Whether a channel can be told anything. There is no fact of this kind, only gaps: a channel without its URL.
+    Channel,
 }
 
 /// One thing that was seen.

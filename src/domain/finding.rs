@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Subject;
 
 /// How near the harm is. Ordered: `Info < Warning < Critical`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing; nobody is called.

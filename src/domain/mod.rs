@@ -7,16 +7,19 @@ mod act;
 mod archive;
 mod check;
 mod code;
+mod complaint;
 mod evidence;
 mod expect;
 mod fact;
 mod finding;
 mod hint;
 mod id;
+mod message;
 mod observe;
 mod place;
 mod point;
 mod secret;
+mod span;
 mod store;
 mod subject;
 mod verdict;
@@ -29,6 +32,7 @@ pub use archive::{
 };
 pub use check::{Expectation, SqlCheck};
 pub use code::{CODES, CodeSpec, code};
+pub use complaint::{Complaint, Weight};
 pub use evidence::{
     AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Outcome3, Phase, RecoveryEnd, Rpo, StepEnd, StepRecord,
 };
@@ -37,10 +41,12 @@ pub use fact::{Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation,
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
+pub use message::Message;
 pub use observe::{Cx, Observe, Progress, Quiet};
 pub use place::{Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
 pub use secret::{Secret, SecretRef};
+pub use span::{Span, SpanError};
 pub use store::{CertificateSeen, Dialect, LifecycleRule, Right, Rights, Setting, StoreFact, UploadSeen};
 pub use subject::{Subject, SubjectError, SubjectKind};
 pub use verdict::{ExitCode, Verdict};

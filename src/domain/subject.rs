@@ -73,10 +73,24 @@ impl Subject {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether a person who typed `text` can mean this subject: the whole of it, or its end at a slash.
+    /// Whether a person who typed `text` can mean this subject: the whole of it, its end at a slash, or its kind and an end
+    /// (`pg/keycloak-db` for `pg/home/prod/keycloak-db`).
     pub fn answers_to(&self, text: &str) -> bool {
-        let whole = self.to_string();
-        whole == text || whole.strip_suffix(text).is_some_and(|head| head.ends_with('/'))
+        let ends_with = |text: &str| self.path == text || self.path.strip_suffix(text).is_some_and(|head| head.ends_with('/'));
+        let of_kind = text.strip_prefix(self.kind.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        !text.is_empty() && (ends_with(text) || of_kind.is_some_and(ends_with))
+    }
+
+    /// The shortest form that still tells this subject from `others`: its kind and the end of its path.
+    pub fn short_among<'s>(&self, others: impl IntoIterator<Item = &'s Self> + Clone) -> String {
+        let starts = self.path.match_indices('/').map(|(at, _)| at + 1).rev().chain(std::iter::once(0));
+        for start in starts {
+            let text = format!("{}/{}", self.kind.as_str(), self.path.get(start..).unwrap_or(&self.path));
+            if others.clone().into_iter().all(|other| other == self || !other.answers_to(&text)) {
+                return text;
+            }
+        }
+        self.to_string()
     }
 }
 

@@ -1,1 +1,101 @@
-//! Observations → findings: good or bad, for the platform. Pure.
+//! Observations → findings. Pure: the same facts at the same `now` give the same findings, in the same order.
+//!
+//! Judging starts from what *should* be known ([`Expected`]): a subject with neither fact nor gap is a bug of ours and
+//! never fine. Every gap becomes a finding by its cause, and one cause is one finding: a store that does not answer
+//! swallows the gaps of the databases on it and names them. Rules look at facts, never at names or examples; each
+//! threshold is a named constant with its reason.
+
+mod archive;
+mod backups;
+mod gaps;
+mod ground;
+mod lifecycle;
+mod placeholder;
+mod recovery;
+mod store;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::domain::{Evidence, Expected, FactKind, Finding, FindingKey, Observation, Place, ProviderId, RunId, Subject, Verdict};
+
+pub use gaps::BUDGET_USED;
+use ground::Ground;
+
+/// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    /// What was drilled.
+    pub subject: Subject,
+    /// The place that was restored from; `None` when the drill ended before it had chosen.
+    pub place: Option<Place>,
+    /// What it said.
+    pub verdict: Verdict,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The run.
+    pub run: RunId,
+    /// The first of its reasons, when it is not proven.
+    pub reason: Option<String>,
+}
+
+impl From<&Evidence> for Proof {
+    fn from(evidence: &Evidence) -> Self {
+        Self {
+            subject: evidence.subject.clone(),
+            place: evidence.drilled.as_ref().map(|drilled| drilled.place.clone()),
+            verdict: evidence.verdict,
+            at: evidence.ended,
+            run: evidence.run,
+            reason: evidence.reasons.first().cloned(),
+        }
+    }
+}
+
+/// What judging came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// What is wrong, nearest harm first; at most one per code and subject.
+    pub findings: Vec<Finding>,
+    /// Subjects that should have come back as a fact or as a gap and did not: our own fault, exit 70.
+    pub bugs: Vec<(Subject, FactKind)>,
+}
+
+/// Judges one pass. `proofs` may hold every drill that is known, in any order.
+pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, Observation)], proofs: &[Proof]) -> Judgement {
+    let ground = Ground::new(now, expected, observations, proofs);
+    let mut findings = placeholder::judge(&ground);
+    findings.extend(gaps::judge(&ground));
+    findings.extend(store::judge(&ground));
+    findings.extend(lifecycle::judge(&ground));
+    for archive in &ground.archives {
+        findings.extend(archive::judge(&ground, archive));
+        findings.extend(backups::judge(&ground, archive));
+    }
+    findings.extend(recovery::judge(&ground));
+    Judgement { findings: merged(findings), bugs: ground.uncovered() }
+}
+
+/// One finding per code and subject: the worse severity stands, evidence is joined, and a real sighting outweighs "could not look".
+fn merged(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut by_key: BTreeMap<FindingKey, Finding> = BTreeMap::new();
+    for finding in findings {
+        let key = finding.key();
+        let Some(known) = by_key.remove(&key) else {
+            by_key.insert(key, finding);
+            continue;
+        };
+        let (mut first, second) = if finding.severity > known.severity { (finding, known) } else { (known, finding) };
+        for line in std::iter::once(second.summary).chain(second.evidence) {
+            if line != first.summary && !first.evidence.contains(&line) {
+                first.evidence.push(line);
+            }
+        }
+        first.could_not_look &= second.could_not_look;
+        by_key.insert(key, first);
+    }
+    let mut all: Vec<Finding> = by_key.into_values().collect();
+    all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.subject.cmp(&b.subject)).then_with(|| a.code.cmp(&b.code)));
+    all
+}

@@ -1,1 +1,4 @@
-//! One folder per outside system.
+//! One folder per outside system; each owns its configuration fragment.
+
+pub mod objectstore;
+pub mod postgres;

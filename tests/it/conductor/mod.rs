@@ -1,1 +1,9 @@
-//! Suite `conductor`.
+//! The pass with a real ledger and observers of the test's own; the screens as snapshots.
+
+mod look;
+mod outcome;
+mod pass;
+mod say;
+mod scene;
+mod screens;
+mod status;

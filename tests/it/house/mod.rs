@@ -1,1 +1,5 @@
-//! Suite `house`.
+//! Suite `house`: the rules of the layout, read from the source itself.
+
+mod imports;
+mod names;
+mod tls;

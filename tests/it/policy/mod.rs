@@ -1,1 +1,10 @@
-//! Suite `policy`.
+//! Every rule has a case that must fire and a twin that must stay silent.
+
+mod archive;
+mod backups;
+mod codes;
+mod gaps;
+mod properties;
+mod recovery;
+pub mod scene;
+mod store;

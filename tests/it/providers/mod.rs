@@ -1,1 +1,2 @@
 //! Suite `providers`.
+mod postgres;

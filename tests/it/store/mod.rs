@@ -1,1 +1,11 @@
-//! Suite `store`.
+//! Suite `store`: against a real SeaweedFS where one is there, and always against a small server of our own that can misbehave.
+
+pub mod mock;
+pub mod real;
+
+mod errors;
+mod guard;
+mod hostile;
+mod reads;
+mod speed;
+mod wire_headers;

@@ -1,6 +1,16 @@
 //! The closed table of finding codes: what each means and what to do. `dalsegno explain CODE` prints a row.
 //!
-//! One code, one remedy. A code is never renamed and never used for a second thing.
+//! One code, one remedy. A code is never renamed and never used for a second thing. The rows stand in one file per
+//! subject matter; `docs/reference/findings.md` is made from them.
+
+mod archive;
+mod look;
+mod own;
+mod recovery;
+mod restore;
+mod store;
+
+use std::sync::LazyLock;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +30,11 @@ pub struct CodeSpec {
 }
 
 /// All codes, sorted by code.
-pub const CODES: &[CodeSpec] = &[];
+pub static CODES: LazyLock<Vec<CodeSpec>> = LazyLock::new(|| {
+    let mut rows = [archive::ROWS, look::ROWS, own::ROWS, recovery::ROWS, restore::ROWS, store::ROWS].concat();
+    rows.sort_by_key(|row| row.code);
+    rows
+});
 
 /// The row of a code.
 pub fn code(name: &str) -> Option<&'static CodeSpec> {

@@ -1,0 +1,80 @@
+//! Settings → who can restore what.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::{App, AppError};
+use crate::conductor::drill::{Drillable, list_evidence, read_evidence};
+use crate::domain::{Requests, Subject, Verdict};
+use crate::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
+use crate::store::Store;
+
+/// What a drill works with.
+pub struct Drills {
+    /// Journals and evidence, a folder per run.
+    pub folder: PathBuf,
+    /// Who can act.
+    pub restorer: Restorer,
+    /// What can be drilled.
+    pub databases: Vec<Drillable>,
+    stores: Vec<Store>,
+}
+
+impl App {
+    /// Everything for drills. A database whose store could not be opened is left out; `checked_database` says why.
+    pub fn drills(&self) -> Result<Drills, AppError> {
+        let settings = self.settings();
+        let folder = self.drills_folder();
+        let restore = RestoreSettings {
+            folder: settings.drill.folder.clone(),
+            user: settings.drill.user.clone().unwrap_or_default(),
+            postgres_folders: settings.drill.postgres.clone(),
+            isolation: settings.drill.isolation,
+            executable: std::env::current_exe().map_err(AppError::Executable)?,
+            limits: Limits::default(),
+        };
+        let mut subjects = Vec::new();
+        let mut stores: Vec<Store> = Vec::new();
+        for of in &settings.postgres {
+            let Some(Ok(store)) = self.store(&of.place.store) else { continue };
+            if stores.iter().all(|known| known.id() != store.id()) {
+                stores.push(store.clone());
+            }
+            subjects.push(RestoreSubject {
+                subject: of.subject.clone(),
+                place: of.place.clone(),
+                store: store.clone(),
+                system_id: of.system_id,
+                checks: of.checks.clone(),
+                archive_timeout_seconds: of.policy.archive_timeout_seconds,
+                last_sizes: last_sizes(&folder, &of.subject),
+            });
+        }
+        let databases = settings.postgres.iter().map(|of| Drillable {
+            subject: of.subject.clone(),
+            place: of.place.clone(),
+            system_id: of.system_id,
+            policy: of.policy,
+        });
+        Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores })
+    }
+}
+
+impl Drills {
+    /// Requests that were made of all stores so far.
+    pub fn requests(&self) -> Requests {
+        let mut sum = Requests::default();
+        for store in &self.stores {
+            sum += store.requests();
+        }
+        sum
+    }
+}
+
+/// Sizes that the last proven drill of a database saw. A drill needs no ledger, so its evidence is asked, newest first.
+fn last_sizes(folder: &Path, subject: &Subject) -> BTreeMap<String, u64> {
+    let runs = list_evidence(folder).unwrap_or_default();
+    let readable = runs.iter().rev().filter_map(|(_, path)| read_evidence(path).ok());
+    let mut proven = readable.filter(|evidence| &evidence.subject == subject && evidence.verdict == Verdict::Proven);
+    proven.next().map(|evidence| evidence.sizes).unwrap_or_default()
+}

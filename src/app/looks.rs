@@ -1,0 +1,79 @@
+//! Settings → observers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{App, stores};
+use crate::conductor::Look;
+use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject};
+use crate::providers::objectstore::ObjectStore;
+use crate::providers::postgres::PostgresArchive;
+
+impl App {
+    /// Everybody who can look: stores first, then archives, then what the configuration could not give.
+    pub fn looks(&self) -> Vec<Look> {
+        let mut looks: Vec<Look> = Vec::new();
+        for settings in &self.settings().stores {
+            let opened = self.store(&settings.id).cloned().unwrap_or_else(|| stores::open(settings));
+            let observer = ObjectStore::new(settings.clone(), opened, stores::tls(settings), self.prefixes(&settings.id));
+            looks.push(Look { observer: Arc::new(observer), store: Some(settings.id.clone()) });
+        }
+        let mut gaps = self.loaded.gaps.clone();
+        for settings in &self.settings().postgres {
+            match self.store(&settings.place.store) {
+                Some(Ok(store)) => {
+                    let observer = PostgresArchive::new(settings.clone(), store.clone());
+                    looks.push(Look { observer: Arc::new(observer), store: Some(settings.place.store.clone()) });
+                }
+                Some(Err(error)) => {
+                    let (why, code) = error.denied();
+                    let hint = crate::domain::Explained::hint(error).unwrap_or_default();
+                    gaps.push(Gap {
+                        subject: settings.subject.clone(),
+                        what: FactKind::Archive,
+                        why,
+                        code,
+                        detail: format!("{} was not opened: {error}", settings.place.store),
+                        hint,
+                    });
+                }
+                // A database whose store is not there is a mistake of the configuration, refused at load, or a gap from it.
+                None => {}
+            }
+        }
+        if !gaps.is_empty() {
+            looks.push(Look { observer: Arc::new(NotConfigured { gaps }), store: None });
+        }
+        looks
+    }
+
+    /// Prefixes that archives use in a store.
+    fn prefixes(&self, store: &StoreId) -> Vec<Prefix> {
+        self.settings().postgres.iter().filter(|of| &of.place.store == store).map(|of| of.place.root()).collect()
+    }
+}
+
+/// Stands for the parts of the configuration that cannot be used: what they cover comes back as gaps, never as silence.
+struct NotConfigured {
+    gaps: Vec<Gap>,
+}
+
+#[async_trait]
+impl Observe for NotConfigured {
+    fn name(&self) -> ProviderId {
+        ProviderId("configuration".to_owned())
+    }
+
+    fn covers(&self) -> Vec<(Subject, FactKind)> {
+        self.gaps.iter().map(|gap| (gap.subject.clone(), gap.what)).collect()
+    }
+
+    fn reads(&self) -> &[FactKind] {
+        &[]
+    }
+
+    async fn observe(&self, _cx: &Cx, _known: &Known) -> Observation {
+        Observation { gaps: self.gaps.clone(), ..Observation::default() }
+    }
+}

@@ -1,0 +1,98 @@
+//! `dalsegno config`: check, show and describe the configuration.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::failure::{Failure, say};
+use super::out::{Format, Out};
+use crate::app::config::{self, Loaded, Mistake, Schema};
+use crate::domain::ExitCode;
+
+/// Check, show or describe the configuration.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    /// What to do.
+    pub command: Command,
+}
+
+/// What to do with the configuration.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// Say all mistakes at once, each with its place and what would be right
+    Check(Check),
+    /// What came out of files and environment; secrets are stars
+    Show,
+    /// The JSON Schema, for editors
+    Schema,
+}
+
+/// How to check.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Check {
+    /// Do not read secrets: for a machine that has the files only
+    #[arg(long)]
+    pub without_secrets: bool,
+}
+
+/// Runs `config`.
+pub fn run(args: &Args, named: &[PathBuf], out: &Out) -> Result<ExitCode, Failure> {
+    match &args.command {
+        Command::Check(check) => run_check(check, named, out),
+        Command::Show => {
+            let loaded = config::load(&config::sources(named)?, &environment())?;
+            tell(&loaded.warnings);
+            show(&config::shown(&loaded), out, Format::Yaml)
+        }
+        Command::Schema => show(Schema::new().root(), out, Format::Json),
+    }
+}
+
+fn run_check(args: &Check, named: &[PathBuf], out: &Out) -> Result<ExitCode, Failure> {
+    let sources = config::sources(named)?;
+    let check = if args.without_secrets { config::check_without_secrets } else { config::check };
+    let loaded = check(&sources, &environment())?;
+    if !out.for_machines() {
+        tell(&loaded.warnings);
+    }
+    let result = serde_json::json!({
+        "stores": loaded.settings.stores.len(),
+        "databases": loaded.settings.postgres.len(),
+        "warnings": loaded.warnings,
+    });
+    out.show(&result, |_| verdict(&loaded, &sources))?;
+    Ok(ExitCode::Fine)
+}
+
+fn verdict(loaded: &Loaded, sources: &[PathBuf]) -> String {
+    let sources: Vec<String> = sources.iter().map(|source| source.display().to_string()).collect();
+    let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    format!(
+        "{}: no mistakes · {} · {} · {}",
+        sources.join(", "),
+        count(loaded.settings.stores.len(), "store"),
+        count(loaded.settings.postgres.len(), "database"),
+        count(loaded.warnings.len(), "warning"),
+    )
+}
+
+fn tell(warnings: &[Mistake]) {
+    for warning in warnings {
+        say(&format!("warning: {warning}"));
+        if let Some(hint) = &warning.hint {
+            say(&format!("  hint: {hint}"));
+        }
+    }
+}
+
+/// Data without a table of its own: `form` stands in for it.
+fn show(value: &serde_json::Value, out: &Out, form: Format) -> Result<ExitCode, Failure> {
+    let out = if out.for_machines() { out.clone() } else { Out::plain(form, out.width()) };
+    out.show(value, |_| String::new())?;
+    Ok(ExitCode::Fine)
+}
+
+/// The environment, where it is text. What is not cannot be meant for us.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+}

@@ -1,0 +1,56 @@
+//! What every command that looks or acts is given: the run's id, the time, a deadline, signals, progress.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::failure::Failure;
+use super::signal::Signals;
+use crate::domain::{Cx, Exit, ExitCode, Explained, Progress, RunId};
+
+/// A command's context, and the signals that cancel it.
+pub struct Context {
+    /// For observers and acts.
+    pub cx: Cx,
+    signals: Signals,
+}
+
+/// No handler for signals: without it clean-up could not be promised, so nothing is begun.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot watch for signals")]
+struct NoSignals(#[source] std::io::Error);
+
+impl Explained for NoSignals {
+    fn code(&self) -> &'static str {
+        "signals-unwatched"
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some("is a limit on open files reached?  ulimit -n".to_owned())
+    }
+
+    fn exit(&self) -> Exit {
+        ExitCode::CouldNotLook
+    }
+}
+
+impl Context {
+    /// Begins now; must be done within `limit`.
+    pub fn begin(progress: &Arc<dyn Progress>, limit: Duration) -> Result<Self, Failure> {
+        let signals = Signals::watch().map_err(NoSignals)?;
+        let cx = Cx {
+            run: RunId::new(),
+            now: Timestamp::now(),
+            deadline: Instant::now() + limit,
+            cancel: signals.cancel.child_token(),
+            progress: Arc::clone(progress),
+        };
+        Ok(Self { cx, signals })
+    }
+
+    /// The outcome, or the signal that cut it short.
+    pub fn exit(&self, outcome: ExitCode) -> ExitCode {
+        self.signals.exit(outcome)
+    }
+}

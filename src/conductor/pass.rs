@@ -1,0 +1,303 @@
+//! A pass: look, say. Never waits for somebody else's work.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::budget::{self, Budget};
+use super::look::{Look, Looked, Wave, read_by, waves};
+use super::outcome::{Counted, ExitRule, exit_of};
+use super::say::{DELIVERED, Delivery, Notify, undeliverable};
+use super::{check, evidence};
+use crate::domain::{
+    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, FindingKey, Known, Observation, ProviderId, Requests, Severity,
+    StoreId, Subject, SubjectKind,
+};
+use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
+use crate::notify::About;
+use crate::policy::{Proof, judge};
+
+/// Of the pass's deadline, what is kept for saying.
+const KEPT_FOR_SAYING: Duration = Duration::from_secs(15);
+/// A look always gets this much, however short the deadline.
+const LEAST_LOOK: Duration = Duration::from_secs(1);
+
+/// What the sweep of interrupted drills came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// What was closed or removed, one line each.
+    pub closed: Vec<String>,
+    /// What could not be removed, or is not ours: a human must look.
+    pub stuck: Vec<String>,
+}
+
+/// Everything a pass works with.
+pub struct Pass<'a> {
+    /// The site, for messages.
+    pub site: &'a str,
+    /// Observers.
+    pub looks: &'a [Look],
+    /// What should be known, and how good it must be.
+    pub expected: &'a Expected,
+    /// What is remembered.
+    pub ledger: &'a Ledger,
+    /// What stores may cost.
+    pub budgets: &'a [Budget],
+    /// Time for one provider.
+    pub provider_limit: Duration,
+    /// The folder of drills: `<state>/drills`.
+    pub drills: &'a Path,
+    /// Sweeps interrupted drills. Given by `app`, which knows who can take what back.
+    pub sweep: &'a (dyn Fn(Cx) -> BoxFuture<'a, Swept> + Send + Sync),
+    /// Who is told; `None` = nobody.
+    pub notify: Option<&'a Notify>,
+    /// What decides the exit code.
+    pub exit: ExitRule,
+}
+
+/// What a pass came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct PassOutcome {
+    /// The run's number.
+    pub number: i64,
+    /// When it looked.
+    pub now: Timestamp,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// How many of what.
+    pub counted: Counted,
+    /// What is wrong, nearest harm first.
+    pub findings: Vec<Finding>,
+    /// What changed since the pass before.
+    pub changes: Vec<Change>,
+    /// Subjects with neither fact nor gap: a bug of ours.
+    pub bugs: Vec<(Subject, FactKind)>,
+    /// Subjects that were seen.
+    pub seen: Vec<Subject>,
+    /// What the sweep of interrupted drills came to.
+    pub swept: Swept,
+    /// Requests made, by store.
+    pub requests: Vec<(StoreId, Requests)>,
+    /// What became of the messages.
+    pub delivery: Delivery,
+    /// The exit code.
+    pub exit: ExitCode,
+}
+
+/// Runs one pass. Errors are those of the ledger: without it a pass cannot remember, and says so.
+pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> {
+    let begun = Instant::now();
+    let number = work.ledger.begin(cx.run, RunKind::Pass, cx.now).await?;
+    let outcome = stages(work, cx, number, begun).await;
+    let (state, exit) = match &outcome {
+        Ok(outcome) => (RunState::Done, outcome.exit),
+        Err(error) => (RunState::Failed, crate::domain::Explained::exit(error)),
+    };
+    let ended = SignedDuration::try_from(begun.elapsed()).ok().and_then(|by| cx.now.checked_add(by).ok()).unwrap_or(cx.now);
+    work.ledger.end(cx.run, ended, state, exit).await?;
+    outcome
+}
+
+async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result<PassOutcome, LedgerError> {
+    let swept = (work.sweep)(cx.clone()).await;
+    let mut findings = left_overs(&swept);
+    findings.extend(evidence::take_in(work.ledger, work.drills, cx).await?);
+    let retry = async {
+        match work.notify {
+            Some(notify) => notify.deliver(work.ledger, cx.now, true).await,
+            None => Ok(Delivery::default()),
+        }
+    };
+    let (observations, retried) = tokio::join!(look(work, cx), retry);
+    let (observations, retried) = (observations?, retried?);
+    findings.extend(undeliverable(&retried));
+
+    let expected = check::with_covers(work.expected, work.looks);
+    let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &observations).await?);
+    findings.extend(judgement.findings);
+    let about = About { site: work.site.to_owned(), run: cx.run, number };
+    let sight = Sight::new(&expected, &observations, working_channels(work, cx, &retried).await?);
+    let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
+    let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
+    let delivery = say(work, cx, &about, &committed, judgement.bugs.is_empty(), retried).await?;
+    work.ledger.commit_samples(cx.run, cx.now, &delivery.samples(cx.now)).await?;
+    work.ledger.tidy(cx.now).await?;
+
+    let exit = exit_of(&findings, judgement.bugs.len(), swept.stuck.len(), work.exit);
+    Ok(PassOutcome {
+        number,
+        now: cx.now,
+        seconds: begun.elapsed().as_secs_f64(),
+        counted: Counted::of(&findings),
+        findings,
+        changes: committed.changes,
+        bugs: judgement.bugs,
+        seen: sight.seen.into_iter().collect(),
+        swept,
+        requests: requests(work.looks, &observations),
+        delivery,
+        exit,
+    })
+}
+
+/// Messages first, the heartbeat right behind; what was retried before is told along.
+async fn say(
+    work: &Pass<'_>,
+    cx: &Cx,
+    about: &About,
+    committed: &Committed,
+    whole: bool,
+    retried: Delivery,
+) -> Result<Delivery, LedgerError> {
+    let Some(notify) = work.notify else { return Ok(retried) };
+    let (delivery, heartbeat) =
+        tokio::join!(notify.deliver(work.ledger, cx.now, false), notify.beat(about, committed, whole, cx.now));
+    let mut delivery = delivery?;
+    delivery.heartbeat = heartbeat;
+    delivery.delivered.extend(retried.delivered);
+    delivery.waiting.extend(retried.waiting);
+    delivery.given_up.extend(retried.given_up);
+    Ok(delivery)
+}
+
+/// Channels that took a message since they were last found undeliverable: only that shows that they work again.
+async fn working_channels(work: &Pass<'_>, cx: &Cx, retried: &Delivery) -> Result<BTreeSet<String>, LedgerError> {
+    let mut working = retried.delivered.clone();
+    for open in work.ledger.open_findings().await? {
+        let subject = &open.finding.subject;
+        let Some(channel) = channel_of(subject) else { continue };
+        if !work.ledger.samples(subject, DELIVERED, open.last_seen, cx.now).await?.is_empty() {
+            working.insert(channel.to_owned());
+        }
+    }
+    Ok(working)
+}
+
+fn channel_of(subject: &Subject) -> Option<&str> {
+    subject.path().strip_prefix("notify/").filter(|_| subject.kind() == SubjectKind::Dalsegno)
+}
+
+/// Two waves; what arrives is committed as it arrives.
+async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Vec<(ProviderId, Observation)>, LedgerError> {
+    let mut observations = vec![budget::left(work.ledger, work.budgets, cx.now).await?];
+    let [first, second] = waves(work.looks);
+    for looks in [first, second] {
+        let facts: Vec<Fact> = observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
+        let mut asked = Vec::new();
+        for look in looks {
+            let mut known = Known { facts: read_by(look.observer.as_ref(), &facts), memory: None };
+            // What is left of a budget is known to everybody whose requests use it.
+            known
+                .facts
+                .extend(facts.iter().filter(|fact| is_budget(fact) && !known.facts.contains(fact)).cloned().collect::<Vec<_>>());
+            known.memory = work.ledger.recall(&look.observer.name()).await?;
+            asked.push((look.clone(), known));
+        }
+        let mut wave = Wave::start(asked, cx, time_for(work, cx));
+        while let Some(looked) = wave.next().await {
+            keep(work, cx, &looked).await?;
+            observations.push((looked.provider, looked.observation));
+        }
+    }
+    Ok(observations)
+}
+
+fn is_budget(fact: &Fact) -> bool {
+    matches!(fact, Fact::Sample(sample) if sample.metric == budget::REQUESTS_LEFT)
+}
+
+/// The provider's own limit, unless the pass ends sooner.
+fn time_for(work: &Pass<'_>, cx: &Cx) -> Duration {
+    let left = cx.deadline.saturating_duration_since(Instant::now()).saturating_sub(KEPT_FOR_SAYING);
+    work.provider_limit.min(left).max(LEAST_LOOK)
+}
+
+async fn keep(work: &Pass<'_>, cx: &Cx, looked: &Looked) -> Result<(), LedgerError> {
+    work.ledger.commit_observation(cx.run, cx.now, &looked.provider, looked.store.as_ref(), &looked.observation).await?;
+    work.ledger.commit_samples(cx.run, cx.now, &looked.samples(cx)).await?;
+    tracing::debug!(provider = %looked.provider, seconds = looked.seconds, facts = looked.observation.facts.len(), gaps = looked.observation.gaps.len(), "looked");
+    Ok(())
+}
+
+/// The newest drill of each subject, and the newest proof of each place that was seen.
+pub(super) async fn proofs(ledger: &Ledger, observations: &[(ProviderId, Observation)]) -> Result<Vec<Proof>, LedgerError> {
+    let mut proofs: Vec<Proof> = ledger.last_drills().await?.iter().map(Proof::from).collect();
+    for fact in observations.iter().flat_map(|(_, observation)| &observation.facts) {
+        if let Fact::Archive(archive) = fact
+            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place).await?
+            && !proofs.iter().any(|known| known.run == proof.run)
+        {
+            proofs.push(Proof::from(&proof));
+        }
+    }
+    Ok(proofs)
+}
+
+fn requests(looks: &[Look], observations: &[(ProviderId, Observation)]) -> Vec<(StoreId, Requests)> {
+    let mut by_store: std::collections::BTreeMap<StoreId, Requests> = std::collections::BTreeMap::new();
+    for look in looks {
+        let name = look.observer.name();
+        if let (Some(store), Some((_, observation))) = (&look.store, observations.iter().find(|(provider, _)| *provider == name))
+        {
+            *by_store.entry(store.clone()).or_default() += observation.requests;
+        }
+    }
+    by_store.into_iter().collect()
+}
+
+fn left_overs(swept: &Swept) -> Vec<Finding> {
+    let Some(first) = swept.stuck.first() else { return Vec::new() };
+    vec![Finding {
+        code: "drill-left-over".to_owned(),
+        severity: Severity::Critical,
+        subject: Subject::dalsegno("drills"),
+        summary: format!("{} left-over(s) of interrupted drills could not be removed", swept.stuck.len()),
+        evidence: swept.stuck.clone(),
+        cause: first.clone(),
+        remedy: "dalsegno drill gc".to_owned(),
+        could_not_look: false,
+    }]
+}
+
+/// What was seen in this pass: a finding that is not found again is cleared only when its subject was.
+struct Sight {
+    seen: BTreeSet<Subject>,
+    gaps: BTreeSet<Subject>,
+    expected: BTreeSet<Subject>,
+    /// Channels that took a message since they were last found undeliverable.
+    working: BTreeSet<String>,
+}
+
+impl Sight {
+    fn new(expected: &Expected, observations: &[(ProviderId, Observation)], working: BTreeSet<String>) -> Self {
+        let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
+        let gaps = observations.iter().flat_map(|(_, observation)| &observation.gaps);
+        Self {
+            seen: facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect(),
+            gaps: gaps.filter(|gap| gap.what != FactKind::Sample).map(|gap| gap.subject.clone()).collect(),
+            expected: expected
+                .covers
+                .iter()
+                .map(|(subject, _)| subject.clone())
+                .chain(expected.placeholders.iter().map(|placeholder| placeholder.subject.clone()))
+                .collect(),
+            working,
+        }
+    }
+
+    fn looked_at(&self, key: &FindingKey) -> bool {
+        let subject = &key.subject;
+        if subject.kind() == SubjectKind::Dalsegno {
+            return channel_of(subject).is_none_or(|channel| self.working.contains(channel));
+        }
+        // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own.
+        if !self.expected.contains(subject) || key.code == "config-placeholder-unresolved" {
+            return true;
+        }
+        self.seen.contains(subject) && !self.gaps.contains(subject)
+    }
+}

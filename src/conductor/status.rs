@@ -1,0 +1,191 @@
+//! What the last pass saw, from the ledger alone. Nothing is looked at; what was not seen by the newest pass is unknown, never fine.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::look::LOOK_SECONDS;
+use super::outcome::Counted;
+use crate::domain::{Expected, Finding, Severity, Subject, SubjectKind};
+use crate::ledger::{HistoryFilter, KnownPoint, Ledger, LedgerError, OpenFinding, RunKind, RunLine, RunState};
+
+/// A pass that is so many intervals old says nothing of now.
+const PASSES: i32 = 3;
+/// The interval between passes, while fewer than two are known.
+const DEFAULT_INTERVAL: SignedDuration = SignedDuration::from_hours(1);
+/// Passes that the interval is learnt from.
+const LEARNT_FROM: u32 = 20;
+/// Raw samples are kept this long; what was seen earlier counts as never.
+const SEEN_WITHIN: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// The state of a subject, nearest harm first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Hurts now.
+    Critical,
+    /// Will hurt.
+    Warning,
+    /// Could not be looked at, or was not.
+    Unknown,
+    /// Worth knowing.
+    Info,
+    /// Seen by the newest pass, and nothing is wrong.
+    Fine,
+}
+
+impl State {
+    /// The word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "CRITICAL",
+            Self::Warning => "WARNING",
+            Self::Unknown => "UNKNOWN",
+            Self::Info => "INFO",
+            Self::Fine => "fine",
+        }
+    }
+
+    fn of(finding: &Finding) -> Self {
+        match (finding.could_not_look, finding.severity) {
+            (true, _) => Self::Unknown,
+            (false, Severity::Critical) => Self::Critical,
+            (false, Severity::Warning) => Self::Warning,
+            (false, Severity::Info) => Self::Info,
+        }
+    }
+}
+
+/// One subject.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The subject.
+    pub subject: Subject,
+    /// How it is covered and where: `base+wal → minio`.
+    pub mechanism: Option<String>,
+    /// The latest moment that it can be restored to.
+    pub restorable_to: Option<Timestamp>,
+    /// When a restore from where it lies was last proven.
+    pub proven: Option<Timestamp>,
+    /// When it was last seen.
+    pub seen: Option<Timestamp>,
+    /// Its state.
+    pub state: State,
+    /// Why: the code of the nearest finding, or the words of what is unknown.
+    pub why: String,
+    /// Open findings, nearest harm first.
+    pub findings: Vec<OpenFinding>,
+}
+
+/// The screen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// The site.
+    pub site: String,
+    /// Now.
+    pub now: Timestamp,
+    /// The newest pass that came to its end.
+    pub pass: Option<RunLine>,
+    /// The newest pass is too old to say anything of now.
+    pub stale: bool,
+    /// How many of what is open.
+    pub counted: Counted,
+    /// Subjects, nearest harm first.
+    pub lines: Vec<Line>,
+}
+
+/// Reads the ledger. `expected` names the subjects of the configuration, so that one that was never seen is shown too.
+pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Timestamp) -> Result<Status, LedgerError> {
+    let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
+    let passes: Vec<RunLine> = ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect();
+    let stale = passes.first().is_none_or(|newest| now.duration_since(newest.began) > interval(&passes) * PASSES);
+    let open = ledger.open_findings().await?;
+    let points = ledger.points().await?;
+    let subjects: BTreeSet<Subject> = expected
+        .covers
+        .iter()
+        .map(|(subject, _)| subject)
+        .chain(expected.placeholders.iter().map(|placeholder| &placeholder.subject))
+        .chain(open.iter().map(|open| &open.finding.subject))
+        .cloned()
+        .collect();
+    let mut lines = Vec::new();
+    for subject in subjects {
+        lines.push(line(ledger, subject, &open, &points, passes.first(), stale, now).await?);
+    }
+    lines.sort_by(|a, b| a.state.cmp(&b.state).then_with(|| a.subject.cmp(&b.subject)));
+    let counted = Counted::of(open.iter().map(|open| &open.finding));
+    Ok(Status { site: site.to_owned(), now, pass: passes.into_iter().next(), stale, counted, lines })
+}
+
+/// The usual time between two passes: the median, so that one long pause does not hide the next.
+fn interval(passes: &[RunLine]) -> SignedDuration {
+    let mut pauses: Vec<SignedDuration> =
+        passes.iter().zip(passes.iter().skip(1)).map(|(later, earlier)| later.began.duration_since(earlier.began)).collect();
+    pauses.sort();
+    pauses.get(pauses.len() / 2).copied().unwrap_or(DEFAULT_INTERVAL).max(SignedDuration::from_secs(60))
+}
+
+async fn line(
+    ledger: &Ledger,
+    subject: Subject,
+    open: &[OpenFinding],
+    points: &[KnownPoint],
+    pass: Option<&RunLine>,
+    stale: bool,
+    now: Timestamp,
+) -> Result<Line, LedgerError> {
+    let mut findings: Vec<OpenFinding> = open.iter().filter(|open| open.finding.subject == subject).cloned().collect();
+    findings.sort_by_key(|open| (State::of(&open.finding), open.finding.code.clone()));
+    let own: Vec<&KnownPoint> = points.iter().filter(|known| known.point.subject == subject).collect();
+    let newest = own.iter().max_by_key(|known| known.point.covered_until);
+    let proven = match newest {
+        Some(known) => ledger.last_proof(&subject, &known.point.place).await?.map(|proof| proof.ended),
+        None => None,
+    };
+    let seen = last_seen(ledger, &subject, now).await?;
+    let (state, why) = state(&subject, &findings, seen, pass, stale);
+    Ok(Line {
+        mechanism: newest.map(|known| format!("{} → {}", known.point.mechanism.as_str(), known.point.place.store)),
+        restorable_to: newest.and_then(|known| known.point.covered_until),
+        proven,
+        seen,
+        state,
+        why,
+        findings,
+        subject,
+    })
+}
+
+async fn last_seen(ledger: &Ledger, subject: &Subject, now: Timestamp) -> Result<Option<Timestamp>, LedgerError> {
+    let from = now.checked_sub(SEEN_WITHIN).unwrap_or(Timestamp::MIN);
+    let until = now.checked_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX);
+    Ok(ledger.samples(subject, LOOK_SECONDS, from, until).await?.last().map(|(at, _)| *at))
+}
+
+/// The nearest finding decides, unless nobody looked: what was not seen by the newest pass is at best unknown.
+fn state(
+    subject: &Subject,
+    findings: &[OpenFinding],
+    seen: Option<Timestamp>,
+    pass: Option<&RunLine>,
+    stale: bool,
+) -> (State, String) {
+    let nearest = findings.first().map(|open| (State::of(&open.finding), open.finding.code.clone()));
+    // dalsegno itself has findings and no looks.
+    let unseen = match (pass, seen) {
+        _ if subject.kind() == SubjectKind::Dalsegno => None,
+        (None, _) => Some("no pass yet".to_owned()),
+        (_, None) => Some("never seen".to_owned()),
+        (Some(_), Some(_)) if stale => Some("no pass since".to_owned()),
+        (Some(pass), Some(seen)) if seen < pass.began => Some("not seen by the last pass".to_owned()),
+        _ => None,
+    };
+    match (nearest, unseen) {
+        (Some((state, why)), None) => (state, why),
+        (Some((state, why)), Some(_)) if state <= State::Unknown => (state, why),
+        (_, Some(unseen)) => (State::Unknown, unseen),
+        (None, None) => (State::Fine, String::new()),
+    }
+}

@@ -1,0 +1,344 @@
+//! From the checked tree to settings, part by part; what one part lacks costs only that part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::fragment::{DrillFragment, NotifyFragment, PassFragment, StateFragment};
+use super::load::{Trouble, Work, is_below};
+use super::mistake::Mistake;
+use super::notice;
+use super::placeholder::Kind;
+use super::settings::{DrillSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
+use super::tree::{Node, Shape, child};
+use super::walk::near;
+use crate::domain::{FactKind, Isolation, Secret, Severity, Subject};
+use crate::providers::objectstore::config::{self as objectstore, StoreFragment, StoreSettings};
+use crate::providers::postgres::config::{self as postgres, PostgresFragment, PostgresSettings};
+
+/// Sandboxes go here when nothing is written.
+const DRILL_FOLDER: &str = "/var/tmp/dalsegno";
+/// Deadlines when nothing is written.
+const PASS_DEADLINE: Duration = Duration::from_secs(120);
+const PROVIDER_DEADLINE: Duration = Duration::from_secs(60);
+
+/// A store, and why it cannot be used.
+struct StoreBuilt {
+    settings: StoreSettings,
+    troubles: Vec<Trouble>,
+}
+
+/// Builds everything that can be built.
+pub(super) fn settings(work: &mut Work) -> Settings {
+    let site = scope(work, "site");
+    let environment = scope(work, "environment");
+    let mut stores = stores(work, &site);
+    let postgres = databases(work, &site, &environment, &stores);
+    for store in super::overlap::check(work, stores.values().map(|built| &built.settings), &postgres) {
+        if let Some(built) = stores.get_mut(&store.0) {
+            built.settings.own = None;
+        }
+    }
+    let state = part::<StateFragment>(work, "state");
+    let drill = part::<DrillFragment>(work, "drill");
+    let notify = notify(work);
+    let pass = pass(work);
+    Settings {
+        site,
+        environment,
+        state_folder: state
+            .folder
+            .map_or_else(|| default_state(work), |folder| work.root.place_of("state.folder").resolve(&folder)),
+        stores: stores.into_values().filter(|built| built.troubles.is_empty()).map(|built| built.settings).collect(),
+        postgres: postgres.into_iter().filter(|(_, usable)| *usable).map(|(settings, _)| settings).collect(),
+        drill: DrillSettings {
+            folder: drill
+                .folder
+                .map_or_else(|| PathBuf::from(DRILL_FOLDER), |folder| work.root.place_of("drill.folder").resolve(&folder)),
+            user: drill.user,
+            postgres: drill.postgres,
+            isolation: drill.isolation.unwrap_or(Isolation::Closed),
+        },
+        notify,
+        pass,
+    }
+}
+
+/// Site and environment: parts of every subject, so they hold no slash.
+fn scope(work: &mut Work, key: &str) -> String {
+    let Some(Node { shape: Shape::Text(text), at }) = work.root.get(key).cloned() else { return String::new() };
+    if !work.placeholders_below(key).is_empty() {
+        return String::new();
+    }
+    let fits = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if !fits {
+        let hint = "letters, digits, hyphens, underscores and dots: it is a part of every subject";
+        work.fatal.push(Mistake::new(&at, key, "config-name-invalid", format!("{text:?} is not a name")).hint(hint));
+    }
+    text
+}
+
+/// A part without subject of its own: what stands at placeholders is left out, its default is taken.
+fn part<T: serde::de::DeserializeOwned + Default>(work: &mut Work, key: &str) -> T {
+    let Some(node) = work.root.get(key).cloned() else { return T::default() };
+    work.part(key, &node, &|_| true).unwrap_or_default()
+}
+
+fn stores(work: &mut Work, site: &str) -> BTreeMap<String, StoreBuilt> {
+    let mut built = BTreeMap::new();
+    for (name, node) in work.named("stores") {
+        let path = child("stores", &name);
+        let subject = objectstore::subject(site, &name);
+        work.own_placeholders(&path, &subject);
+        let own = child(&path, "own");
+        if let Some(store) = store(work, site, &name, &node, &own) {
+            work.gap(&subject, FactKind::Store, &store.troubles);
+            built.insert(name, store);
+        } else if !work.placeholders_below(&path).is_empty() {
+            let troubles = placeholders_as_troubles(work, &path);
+            work.gap(&subject, FactKind::Store, &troubles);
+        }
+    }
+    built
+}
+
+/// `None` when it cannot even be read.
+fn store(work: &mut Work, site: &str, name: &str, node: &Node, own: &str) -> Option<StoreBuilt> {
+    let path = child("stores", name);
+    let subject = objectstore::subject(site, name);
+    // A placeholder in the own keys costs only writing.
+    let own_path = own.to_owned();
+    let hollow_own = work.placeholders_below(own).iter().any(|placeholder| !placeholder.key_path.is_empty());
+    let node = if hollow_own { without(node, "own") } else { node.clone() };
+    let fragment: StoreFragment = work.part(&path, &node, &|_| false)?;
+    let ca = fragment.ca.clone();
+    let mut troubles = placeholders_as_troubles(work, &path);
+    let input = fragment.input(&mut |key, reference| {
+        let key = child(&path, key);
+        work.secret(&key, reference, Kind::Secret, &subject, &mut troubles)
+    });
+    let (mut settings, complaints) = input.settings(site, name);
+    work.take(&path, complaints);
+    let mut seen = BTreeSet::new();
+    troubles.retain(|trouble| seen.insert(trouble.key.clone()));
+    let (own_troubles, mut troubles): (Vec<_>, Vec<_>) =
+        troubles.into_iter().partition(|trouble| is_below(&trouble.key, &own_path));
+    if !own_troubles.is_empty() {
+        settings.own = None;
+        for trouble in own_troubles {
+            let text = format!("nothing can be written to this store: {}", trouble.text);
+            work.warnings.push(Mistake::new(&work.root.place_of(own), own, "own-keys-unusable", text).hint(trouble.hint));
+        }
+    }
+    if let Some(ca) = ca {
+        settings.ca_file = Some(read_ca(work, &path, &ca, &mut troubles));
+    }
+    Some(StoreBuilt { settings, troubles })
+}
+
+/// The CA file, from the folder of the file that names it. Missing, it costs the store.
+fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec<Trouble>) -> PathBuf {
+    let key = child(path, "ca");
+    let at = work.root.place_of(&key);
+    let file = at.resolve(ca);
+    if let Err(error) = std::fs::File::open(&file)
+        && !troubles.iter().any(|trouble| trouble.key == key)
+    {
+        let text = format!("the CA file {} cannot be read: {error}", file.display());
+        let hint = format!("does it exist, and may this user read it?  ls -l {}", file.display());
+        work.refused.push(Mistake::new(&at, &key, "ca-unreadable", text.clone()).hint(hint.clone()));
+        troubles.push(Trouble { key, code: "ca-unreadable", text, hint });
+    }
+    file
+}
+
+fn placeholders_as_troubles(work: &Work, path: &str) -> Vec<Trouble> {
+    let found = work.placeholders_below(path);
+    let trouble = |key: &str, value: &str, at: &str| Trouble {
+        key: key.trim_end_matches(".env").trim_end_matches(".file").to_owned(),
+        code: notice::PLACEHOLDER,
+        text: if value == "***" {
+            format!("{key} holds a placeholder ({at})")
+        } else {
+            format!("{key} is the placeholder \"{value}\" ({at})")
+        },
+        hint: format!("fill in {key}, then: dalsegno config check"),
+    };
+    found.iter().map(|placeholder| trouble(&placeholder.key_path, &placeholder.value, &placeholder.at)).collect()
+}
+
+fn without(node: &Node, key: &str) -> Node {
+    let mut node = node.clone();
+    if let Shape::Map(entries) = &mut node.shape {
+        entries.retain(|entry| entry.key != key);
+    }
+    node
+}
+
+/// Keys of a database whose placeholders do not keep us from looking at its archive.
+fn can_be_left_out(path: &str) -> impl Fn(&str) -> bool {
+    let parts = ["policy", "retention", "archive-timeout", "checks"].map(|key| child(path, key));
+    move |key: &str| parts.iter().any(|part| is_below(key, part))
+}
+
+fn databases(
+    work: &mut Work,
+    site: &str,
+    environment: &str,
+    stores: &BTreeMap<String, StoreBuilt>,
+) -> Vec<(PostgresSettings, bool)> {
+    let mut databases = Vec::new();
+    let store_names: Vec<String> = work.named("stores").into_iter().map(|(name, _)| name).collect();
+    for (name, node) in work.named("postgres") {
+        let path = child("postgres", &name);
+        let subject = postgres::subject(site, environment, &name);
+        work.own_placeholders(&path, &subject);
+        let light = can_be_left_out(&path);
+        let mut troubles = placeholders_as_troubles(work, &path);
+        troubles.retain(|trouble| !light(&trouble.key));
+        let fragment: Option<PostgresFragment> = work.part(&path, &node, &light);
+        let store = fragment.as_ref().map(|fragment| fragment.archive.store.clone());
+        let store_key = child(&path, "archive.store");
+        if let Some(store) = &store
+            && !troubles.iter().any(|trouble| trouble.key == store_key)
+            && !store_names.contains(store)
+            && !work.is_wrong(&store_key)
+            && !store.is_empty()
+            && work.placeholders_below("stores").iter().all(|placeholder| placeholder.key_path != "stores")
+        {
+            work.fatal.push(no_store(&work.root, &store_key, store, &store_names));
+        }
+        let built = store.as_ref().and_then(|store| stores.get(store));
+        troubles.extend(troubles_of_store(work, store.as_deref(), built));
+        if let Some(fragment) = fragment {
+            let bucket = built.map(|built| built.settings.bucket.as_str()).unwrap_or_default();
+            let (settings, complaints) = fragment.settings(site, environment, &name, bucket);
+            work.take(&path, complaints);
+            databases.push((settings, troubles.is_empty() && built.is_some()));
+        }
+        work.gap(&subject, FactKind::Archive, &troubles);
+    }
+    databases
+}
+
+/// A store that cannot be used makes gaps of its databases.
+fn troubles_of_store(work: &Work, store: Option<&str>, built: Option<&StoreBuilt>) -> Vec<Trouble> {
+    let Some(store) = store else { return Vec::new() };
+    let of_store = |trouble: &Trouble| Trouble {
+        key: trouble.key.clone(),
+        code: trouble.code,
+        text: format!("its store {store} cannot be used: {}", trouble.text),
+        hint: trouble.hint.clone(),
+    };
+    if let Some(built) = built {
+        return built.troubles.iter().map(of_store).collect();
+    }
+    let all = placeholders_as_troubles(work, "stores");
+    let path = child("stores", store);
+    all.iter().filter(|trouble| trouble.key == "stores" || is_below(&trouble.key, &path)).map(of_store).collect()
+}
+
+fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let text = match near(asked, &names) {
+        Some(name) => format!("there is no store \"{asked}\", did you mean \"{name}\"?"),
+        None => format!("there is no store \"{asked}\""),
+    };
+    let hint = if names.is_empty() {
+        "configure it below stores:".to_owned()
+    } else {
+        format!("configured stores: {}", names.join(", "))
+    };
+    Mistake::new(&root.place_of(key), key, "store-unknown", text).hint(hint)
+}
+
+fn notify(work: &mut Work) -> NotifySettings {
+    let subject = Subject::dalsegno("notify");
+    work.own_placeholders("notify", &subject);
+    let Some(mut node) = work.root.get("notify").cloned() else { return NotifySettings::default() };
+    // A webhook whose URL is a placeholder goes; the others stay.
+    let hollow: Vec<String> = work.placeholders_below("notify").iter().map(|placeholder| placeholder.key_path.clone()).collect();
+    if let Shape::Map(entries) = &mut node.shape {
+        entries.retain(|entry| entry.key != "heartbeat" || !hollow.iter().any(|key| is_below(key, "notify.heartbeat")));
+        for entry in entries.iter_mut().filter(|entry| entry.key == "webhooks") {
+            if let Shape::Map(hooks) = &mut entry.node.shape {
+                hooks.retain(|hook| !hollow.iter().any(|key| is_below(key, &child("notify.webhooks", &hook.key))));
+            }
+        }
+    }
+    let fragment: NotifyFragment = work.part("notify", &node, &|_| true).unwrap_or_default();
+    for trouble in placeholders_as_troubles(work, "notify") {
+        silent(work, &subject, &trouble.key.clone(), &[trouble]);
+    }
+    let mut webhooks = Vec::new();
+    for (name, hook) in fragment.webhooks {
+        let key = format!("notify.webhooks.{name}.url");
+        if let Some(url) = url(work, &subject, &key, &hook.url) {
+            webhooks.push(WebhookSettings { name, url, at_least: hook.at_least.unwrap_or(Severity::Warning) });
+        }
+    }
+    let heartbeat = fragment.heartbeat.and_then(|heartbeat| url(work, &subject, "notify.heartbeat.url", &heartbeat.url));
+    NotifySettings { webhooks, heartbeat }
+}
+
+/// The URL of a channel; `None` when it cannot be had, which is said as a gap.
+fn url(work: &mut Work, subject: &Subject, key: &str, reference: &crate::domain::SecretRef) -> Option<Secret> {
+    let mut troubles = Vec::new();
+    let secret = work.secret(key, reference, Kind::SecretUrl, subject, &mut troubles);
+    silent(work, subject, key, &troubles);
+    if !troubles.is_empty() {
+        return None;
+    }
+    // Where secrets are not read, an empty one stands in.
+    let is_url = secret.expose().is_empty() || ["https://", "http://"].iter().any(|scheme| secret.expose().starts_with(scheme));
+    if !is_url {
+        let text = format!("{reference} holds no http:// or https:// URL");
+        work.fatal.push(
+            Mistake::new(&work.root.place_of(key), key, "url-invalid", text).hint(format!("put the whole URL into {reference}")),
+        );
+    }
+    Some(secret)
+}
+
+/// A channel that cannot speak is a gap of its own.
+fn silent(work: &mut Work, subject: &Subject, key: &str, troubles: &[Trouble]) {
+    let name = key.trim_start_matches("notify.").trim_start_matches("webhooks.").split('.').next().unwrap_or_default();
+    let channel = Subject::dalsegno(&format!("{}/{name}", subject.path()));
+    work.gap(&channel, FactKind::Channel, troubles);
+}
+
+fn pass(work: &mut Work) -> PassSettings {
+    let fragment: PassFragment = part(work, "pass");
+    let settings = PassSettings {
+        deadline: fragment.deadline.map_or(PASS_DEADLINE, |span| span.0),
+        provider_deadline: fragment.provider_deadline.map_or(PROVIDER_DEADLINE, |span| span.0),
+    };
+    let mut refuse = |key: &str, text: String, hint: &str| {
+        work.fatal.push(Mistake::new(&work.root.place_of(key), key, "deadline-invalid", text).hint(hint));
+    };
+    if settings.deadline < Duration::from_secs(1) {
+        refuse("pass.deadline", "is below one second: nothing could be looked at".to_owned(), "2m is the default");
+    }
+    if settings.provider_deadline < Duration::from_secs(1) {
+        refuse("pass.provider-deadline", "is below one second: nothing could be looked at".to_owned(), "60s is the default");
+    }
+    if settings.provider_deadline > settings.deadline {
+        let (provider, whole) = (crate::domain::Span(settings.provider_deadline), crate::domain::Span(settings.deadline));
+        let text = format!("{provider} for one provider is more than {whole} for the whole pass");
+        refuse("pass.provider-deadline", text, "lower it, or raise pass.deadline");
+    }
+    settings
+}
+
+/// `/var/lib/dalsegno` for root; for others a folder that they own.
+fn default_state(work: &Work) -> PathBuf {
+    let set = |name: &str| work.env.get(name).filter(|value| value.starts_with('/'));
+    if nix::unistd::Uid::effective().is_root() {
+        return PathBuf::from("/var/lib/dalsegno");
+    }
+    match (set("XDG_STATE_HOME"), set("HOME")) {
+        (Some(folder), _) => PathBuf::from(folder).join("dalsegno"),
+        (None, Some(home)) => PathBuf::from(home).join(".local/state/dalsegno"),
+        (None, None) => PathBuf::from("/var/lib/dalsegno"),
+    }
+}

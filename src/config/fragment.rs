@@ -1,0 +1,104 @@
+//! The first family: the configuration as it is written. Each provider owns its own fragment.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Isolation, SecretRef, Severity, Span};
+use crate::providers::objectstore::config::StoreFragment;
+use crate::providers::postgres::config::PostgresFragment;
+
+/// Configuration of dalsegno. Every provider is optional.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[schemars(title = "dalsegno")]
+pub struct ConfigFragment {
+    /// Which site this is; part of every subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// Which environment this is: dev, prod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// Where the ledger and the evidence of drills are kept.
+    pub state: StateFragment,
+    /// Object stores, by name.
+    pub stores: BTreeMap<String, StoreFragment>,
+    /// PostgreSQL databases whose archives lie in a store, by name.
+    pub postgres: BTreeMap<String, PostgresFragment>,
+    /// How drills are run here.
+    pub drill: DrillFragment,
+    /// Who is told.
+    pub notify: NotifyFragment,
+    /// How long a pass may take.
+    pub pass: PassFragment,
+}
+
+/// Where the ledger and the evidence of drills are kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct StateFragment {
+    /// A folder on a local disk (never NFS, CIFS or FUSE). Default: /var/lib/dalsegno for root, ~/.local/state/dalsegno for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+}
+
+/// How drills are run here.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct DrillFragment {
+    /// Sandboxes are made below it. Default: /var/tmp/dalsegno.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// The user PostgreSQL is started as when dalsegno is root. PostgreSQL never runs as root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Folders with PostgreSQL's binaries, tried before PATH and the usual places.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub postgres: Vec<PathBuf>,
+    /// The least isolation that a drill must show. Default: closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+}
+
+/// Who is told.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NotifyFragment {
+    /// Webhooks, by name. One body that Slack, Discord and ntfy take.
+    pub webhooks: BTreeMap<String, WebhookFragment>,
+    /// A URL that is pinged only when everything that must be seen was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<HeartbeatFragment>,
+}
+
+/// A webhook.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WebhookFragment {
+    /// Where its URL is found; whoever knows it may post.
+    pub url: SecretRef,
+    /// Findings below this are not sent. Default: warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Severity>,
+}
+
+/// A heartbeat.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HeartbeatFragment {
+    /// Where its URL is found.
+    pub url: SecretRef,
+}
+
+/// How long a pass may take.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PassFragment {
+    /// The whole of it. Default: 2m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Span>,
+    /// One provider; what hangs costs this much. Default: 60s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_deadline: Option<Span>,
+}

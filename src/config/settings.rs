@@ -1,0 +1,71 @@
+//! The third family: checked settings, from which `app` builds its objects.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::domain::{Isolation, Secret, Severity};
+use crate::providers::objectstore::config::StoreSettings;
+use crate::providers::postgres::config::PostgresSettings;
+
+/// Everything that can be used. What could not is in [`super::Loaded`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which site this is; may be empty.
+    pub site: String,
+    /// Which environment this is; may be empty.
+    pub environment: String,
+    /// Holds `ledger.sqlite` and `drills/`.
+    pub state_folder: PathBuf,
+    /// Stores, by name.
+    pub stores: Vec<StoreSettings>,
+    /// Databases, by name; the store of each is in `stores`.
+    pub postgres: Vec<PostgresSettings>,
+    /// How drills are run here.
+    pub drill: DrillSettings,
+    /// Who is told.
+    pub notify: NotifySettings,
+    /// How long a pass may take.
+    pub pass: PassSettings,
+}
+
+/// How drills are run here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrillSettings {
+    /// Sandboxes are made below it.
+    pub folder: PathBuf,
+    /// The user PostgreSQL is started as when we are root.
+    pub user: Option<String>,
+    /// Folders with PostgreSQL's binaries, tried first, in this order.
+    pub postgres: Vec<PathBuf>,
+    /// The least isolation that a drill must show.
+    pub isolation: Isolation,
+}
+
+/// Who is told.
+#[derive(Clone, Debug, Default)]
+pub struct NotifySettings {
+    /// Webhooks, by name.
+    pub webhooks: Vec<WebhookSettings>,
+    /// The URL to ping after a pass that saw everything it must see.
+    pub heartbeat: Option<Secret>,
+}
+
+/// One webhook.
+#[derive(Clone, Debug)]
+pub struct WebhookSettings {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where to; a secret, since whoever knows it may post.
+    pub url: Secret,
+    /// Findings below this are not sent.
+    pub at_least: Severity,
+}
+
+/// How long a pass may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassSettings {
+    /// The whole of it.
+    pub deadline: Duration,
+    /// One provider.
+    pub provider_deadline: Duration,
+}

@@ -1,0 +1,83 @@
+//! The outcome of a configuration, as data that may be printed: secrets are stars.
+
+use serde_json::{Value, json};
+
+use super::load::Loaded;
+use super::settings::Settings;
+use crate::domain::{Secret, Span};
+use crate::providers::objectstore::config::{Keys, StoreSettings};
+use crate::providers::postgres::config::PostgresSettings;
+
+/// Everything that came out, with placeholders, gaps and warnings.
+pub fn shown(loaded: &Loaded) -> Value {
+    json!({
+        "settings": settings(&loaded.settings),
+        "placeholders": loaded.placeholders,
+        "gaps": loaded.gaps,
+        "warnings": loaded.warnings,
+    })
+}
+
+fn settings(settings: &Settings) -> Value {
+    json!({
+        "site": settings.site,
+        "environment": settings.environment,
+        "state": {"folder": settings.state_folder},
+        "stores": settings.stores.iter().map(|store| (store.id.to_string(), shown_store(store))).collect::<serde_json::Map<_, _>>(),
+        "postgres": settings.postgres.iter().map(|db| (db.name.clone(), shown_database(db))).collect::<serde_json::Map<_, _>>(),
+        "drill": {
+            "folder": settings.drill.folder,
+            "user": settings.drill.user,
+            "postgres": settings.drill.postgres,
+            "isolation": settings.drill.isolation,
+        },
+        "notify": {
+            "webhooks": settings.notify.webhooks.iter()
+                .map(|hook| (hook.name.clone(), json!({"url": stars(&hook.url), "at-least": hook.at_least})))
+                .collect::<serde_json::Map<_, _>>(),
+            "heartbeat": settings.notify.heartbeat.as_ref().map(stars),
+        },
+        "pass": {
+            "deadline": Span(settings.pass.deadline),
+            "provider-deadline": Span(settings.pass.provider_deadline),
+        },
+    })
+}
+
+fn shown_store(store: &StoreSettings) -> Value {
+    json!({
+        "subject": store.subject,
+        "endpoint": store.endpoint,
+        "bucket": store.bucket,
+        "region": store.region,
+        "dialect": store.dialect,
+        "ca": store.ca_file,
+        "read": shown_keys(&store.read),
+        "own": store.own.as_ref().map(|own| json!({"prefix": own.prefix, "keys": shown_keys(&own.keys)})),
+        "immutability": store.immutability,
+        "requests-per-day": store.requests_per_day,
+    })
+}
+
+fn shown_database(database: &PostgresSettings) -> Value {
+    json!({
+        "subject": database.subject,
+        "archive": database.place,
+        "system-id": database.system_id,
+        "policy": database.policy,
+        "checks": database.checks,
+    })
+}
+
+fn shown_keys(keys: &Keys) -> Value {
+    json!({
+        "access-key-id": stars(&keys.access_key_id),
+        "secret-access-key": stars(&keys.secret_access_key),
+        "session-token": keys.session_token.as_ref().map(stars),
+    })
+}
+
+/// Always as many: the length of a secret is nobody's business.
+fn stars(secret: &Secret) -> String {
+    secret.to_string()
+}

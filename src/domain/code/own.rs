@@ -1,0 +1,46 @@
+//! Codes about dalsegno itself: its ledger, its runs, what its drills left behind.
+
+use super::CodeSpec;
+
+pub(super) const ROWS: &[CodeSpec] = &[
+    CodeSpec {
+        code: "drill-left-over",
+        title: "an interrupted drill left something that could not be removed",
+        meaning: "The sweep found a sandbox or a process under our name and either could not remove it or could not be sure that it is ours.",
+        harm: "Space, and copies of production data outside of production.",
+        remedy: "dalsegno drill gc, then look at what it names",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "evidence-unreadable",
+        title: "an evidence file of a drill cannot be taken in",
+        meaning: "The file in the state folder is not evidence of a form that this version reads.",
+        harm: "That drill does not count as a proof.",
+        remedy: "dalsegno drill report RUN shows what is wrong with the file; a newer form needs a newer dalsegno",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "ledger-damaged",
+        title: "the ledger is damaged",
+        meaning: "SQLite's own check, or our check of the sums, failed. It is never replaced silently.",
+        harm: "What was known before (ages, proofs, since when) cannot be trusted.",
+        remedy: "dalsegno ledger verify, then restore the file from a copy, or move it away and start a new one",
+        sources: &["https://www.sqlite.org/howtocorrupt.html"],
+    },
+    CodeSpec {
+        code: "notification-undeliverable",
+        title: "a channel takes no messages",
+        meaning: "The receiver refused a message for good, or did not take it for three days. Other channels are told.",
+        harm: "Findings reach nobody through this channel.",
+        remedy: "renew the URL behind notify.webhooks.NAME.url; the next message tries it",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "run-interrupted",
+        title: "an earlier run did not end",
+        meaning: "The ledger has a run without an end whose process is gone. It is closed as interrupted.",
+        harm: "What that run had not finished was done again by this one.",
+        remedy: "if it happens again: look for an out-of-memory kill or a deadline that is too short",
+        sources: &[],
+    },
+];

@@ -1,0 +1,50 @@
+//! What a drill was declared to show, and how its run went.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Isolation, Place, Requests, Subject, SystemId};
+
+/// What the drill was declared to show. Kept in the journal, so that a later start can write the evidence of a killed run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Declared {
+    /// The site that drills.
+    pub site: String,
+    /// What is drilled.
+    pub subject: Subject,
+    /// The place that is restored from.
+    pub place: Place,
+    /// The runbook's name.
+    pub runbook: String,
+    /// SHA-256 of the runbook's text, hex.
+    pub runbook_sha256: String,
+    /// dalsegno's version.
+    pub made_by: String,
+    /// The sandbox must be at least this closed.
+    pub isolation: Isolation,
+    /// Allowed RPO in seconds.
+    pub rpo_budget_seconds: Option<f64>,
+    /// Allowed RTO in seconds.
+    pub rto_budget_seconds: Option<f64>,
+    /// The system that the configuration expects. When it names none, what backup.info says must come back.
+    pub system_expected: Option<SystemId>,
+}
+
+/// How the run went, beside its steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended, clean-up included.
+    pub ended: Timestamp,
+    /// Whether somebody cancelled it.
+    pub cancelled: bool,
+    /// Whether its process went away and a later start closed it.
+    pub interrupted: bool,
+    /// Seconds of clean-up.
+    pub clean_up_seconds: Option<f64>,
+    /// What could not be removed.
+    pub left_over: Vec<String>,
+    /// Requests made of the store.
+    pub requests: Requests,
+}

@@ -1,0 +1,109 @@
+//! Drills: taken in from their evidence files.
+
+use jiff::Timestamp;
+use sqlx::SqliteConnection;
+
+use super::column::{Reading, json, ms};
+use super::{Ledger, LedgerError, sql};
+use crate::domain::{EVIDENCE_FORMAT, Evidence, ExitCode, Place, Subject};
+
+/// What taking in did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenIn {
+    /// It was not known before.
+    New,
+    /// It was; nothing changed.
+    Known,
+}
+
+impl Ledger {
+    /// Takes the evidence of a drill in; `sha256` is that of the file's bytes, hex. Twice is once; a second, different file of the same
+    /// run is refused. The run is made when it is not known (a drill needs no ledger), and closed when it was running or interrupted.
+    pub async fn take_in(&self, evidence: &Evidence, sha256: &str, now: Timestamp) -> Result<TakenIn, LedgerError> {
+        let run = evidence.run.to_string();
+        if evidence.format > EVIDENCE_FORMAT {
+            return Err(LedgerError::EvidenceNewer { run, found: evidence.format, known: EVIDENCE_FORMAT });
+        }
+        let mut transaction = self.write().await?;
+        let known: Option<String> =
+            sqlx::query_scalar(sql::DRILL_BY_RUN).bind(&run).fetch_optional(&mut *transaction).await.map_err(self.sorted())?;
+        match known {
+            Some(known) if known == sha256 => return Ok(TakenIn::Known),
+            Some(known) => return Err(LedgerError::EvidenceDiffers { run, known, given: sha256.to_owned() }),
+            None => {}
+        }
+        sqlx::query(sql::RUN_TAKEN_IN)
+            .bind(&run)
+            .bind(ms(evidence.began))
+            .bind(ms(evidence.ended))
+            .bind(i64::from(exit_of(evidence).number()))
+            .execute(&mut *transaction)
+            .await
+            .map_err(self.sorted())?;
+        let number = self.number(&mut transaction, evidence.run).await?;
+        self.put_drill(&mut transaction, number, evidence, sha256, now).await?;
+        self.commit(transaction).await?;
+        Ok(TakenIn::New)
+    }
+
+    async fn put_drill(
+        &self,
+        connection: &mut SqliteConnection,
+        run: i64,
+        evidence: &Evidence,
+        sha256: &str,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let place = evidence.drilled.as_ref().map(|drilled| &drilled.place);
+        sqlx::query(sql::DRILL_PUT)
+            .bind(run)
+            .bind(sha256)
+            .bind(evidence.subject.to_string())
+            .bind(evidence.verdict.as_str())
+            .bind(place.map(|place| place.store.0.as_str()))
+            .bind(place.map(|place| place.bucket.as_str()))
+            .bind(place.map(|place| place.prefix.as_str()))
+            .bind(place.map(|place| place.server.as_str()))
+            .bind(evidence.drilled.as_ref().map(|drilled| drilled.backup.as_str()))
+            .bind(ms(evidence.began))
+            .bind(ms(evidence.ended))
+            .bind(ms(now))
+            .bind(json(&self.file, "drills", evidence)?)
+            .execute(connection)
+            .await
+            .map_err(self.sorted())?;
+        Ok(())
+    }
+
+    /// The newest drill of each subject, whatever its verdict.
+    pub async fn last_drills(&self) -> Result<Vec<Evidence>, LedgerError> {
+        let rows = sqlx::query(sql::DRILLS_LAST).fetch_all(&self.reader).await.map_err(self.sorted())?;
+        rows.iter().map(|row| Reading { file: &self.file, table: "drills", row }.json("evidence")).collect()
+    }
+
+    /// The newest drill of a subject, whatever its verdict.
+    pub async fn last_drill(&self, subject: &Subject) -> Result<Option<Evidence>, LedgerError> {
+        let query = sqlx::query(sql::DRILL_LAST_OF).bind(subject.to_string());
+        let row = query.fetch_optional(&self.reader).await.map_err(self.sorted())?;
+        row.map(|row| Reading { file: &self.file, table: "drills", row: &row }.json("evidence")).transpose()
+    }
+
+    /// The newest proof of a subject at a place. A proof at another place is none here.
+    pub async fn last_proof(&self, subject: &Subject, place: &Place) -> Result<Option<Evidence>, LedgerError> {
+        let row = sqlx::query(sql::DRILL_LAST_PROVEN)
+            .bind(subject.to_string())
+            .bind(&place.store.0)
+            .bind(&place.bucket)
+            .bind(place.prefix.as_str())
+            .bind(&place.server)
+            .fetch_optional(&self.reader)
+            .await
+            .map_err(self.sorted())?;
+        row.map(|row| Reading { file: &self.file, table: "drills", row: &row }.json("evidence")).transpose()
+    }
+}
+
+fn exit_of(evidence: &Evidence) -> ExitCode {
+    let verdict = evidence.verdict.exit();
+    if evidence.left_over.is_empty() { verdict } else { verdict.worse(ExitCode::Stuck) }
+}

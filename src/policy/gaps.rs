@@ -1,0 +1,149 @@
+//! What could not be looked at: every gap becomes a finding by its cause, and one cause is one finding.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ground::{Ground, names, say, some_of};
+use crate::domain::{Denied, FactKind, Finding, Gap, Severity, Subject, SubjectKind};
+
+/// The code that a gap carries when a store's request budget of the day is used up.
+pub const BUDGET_USED: &str = "RequestBudgetUsed";
+
+/// Answers that mean "I do not know this key".
+const AUTH: &[&str] = &[
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "Unauthorized",
+    "ExpiredToken",
+    "InvalidToken",
+    "TokenRefreshRequired",
+    "InvalidSecurity",
+    "InvalidClientTokenId",
+    "InvalidArgument: Credential",
+];
+/// Answers that mean "this signature is for another region".
+const REGION: &[&str] = &[
+    "AuthorizationHeaderMalformed",
+    "InvalidRegionName",
+    "IllegalLocationConstraintException",
+    "PermanentRedirect",
+    "InvalidRegion",
+];
+/// Answers that mean "your clock, or mine, is wrong".
+const CLOCK: &[&str] = &["RequestTimeTooSkewed", "RequestExpired"];
+/// Answers of a key service that is missing, or whose key is.
+const ENCRYPTION: &[&str] = &["KMS", "XMinioKMS", "ServerSideEncryption", "InvalidEncryption"];
+
+/// What a gap says about the other side.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cause {
+    code: &'static str,
+    severity: Severity,
+    words: &'static str,
+}
+
+pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
+    let mut groups: BTreeMap<(Subject, Cause), Vec<&Gap>> = BTreeMap::new();
+    for gap in &ground.gaps {
+        if explained(ground, gap) {
+            continue;
+        }
+        let (subject, cause) = place_of_blame(ground, gap);
+        groups.entry((subject, cause)).or_default().push(gap);
+    }
+    groups.into_iter().map(|((subject, cause), gaps)| could_not_look(ground, &subject, cause, &gaps)).collect()
+}
+
+/// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
+fn explained(ground: &Ground, gap: &Gap) -> bool {
+    let below = ground.below(&gap.subject);
+    if ground.has_placeholder(&gap.subject) || below.as_ref().is_some_and(|store| ground.has_placeholder(store)) {
+        return true;
+    }
+    below.is_some_and(|store| store_is_dark(ground, &store))
+}
+
+/// The store fact itself is missing: nothing on it can be better known than that.
+fn store_is_dark(ground: &Ground, store: &Subject) -> bool {
+    ground.gaps.iter().any(|gap| &gap.subject == store && gap.what == FactKind::Store)
+}
+
+/// The same cause on two databases of one store, or a cause that only a store can have, is the store's.
+fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
+    let cause = cause_of(gap, gap.subject.kind() == SubjectKind::Store);
+    let Some(store) = ground.below(&gap.subject) else { return (gap.subject.clone(), cause) };
+    let as_store = cause_of(gap, true);
+    let shared = ground
+        .gaps
+        .iter()
+        .filter(|other| ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, true).code == as_store.code)
+        .map(|other| &other.subject)
+        .collect::<BTreeSet<_>>();
+    if shared.len() > 1 { (store, as_store) } else { (gap.subject.clone(), cause) }
+}
+
+fn cause_of(gap: &Gap, of_store: bool) -> Cause {
+    let code = gap.code.as_deref().unwrap_or_default();
+    let is = |list: &[&str]| list.contains(&code);
+    let critical = |code, words| Cause { code, severity: Severity::Critical, words };
+    let warning = |code, words| Cause { code, severity: Severity::Warning, words };
+    if is(AUTH) {
+        return critical("s3-auth-failed", "the store does not accept the access key");
+    }
+    if is(CLOCK) {
+        return critical("s3-clock-skew", "the store refuses requests that are signed by our clock");
+    }
+    if is(REGION) {
+        return critical("s3-region-invalid", "the store refuses the region that requests are signed for");
+    }
+    if code == "NoSuchBucket" {
+        return critical("s3-bucket-missing", "the bucket does not exist");
+    }
+    if ENCRYPTION.iter().any(|start| code.starts_with(start)) {
+        return critical("s3-encryption-unsupported", "the store cannot decrypt, or its key is gone");
+    }
+    if code == BUDGET_USED {
+        return warning("store-request-budget-used", "the request budget of the day is used up");
+    }
+    match &gap.why {
+        Denied::Denied { .. } => critical("s3-permissions-incomplete", "the key may not do what this look needs"),
+        Denied::Tls => critical("s3-tls-failed", "TLS with the endpoint fails"),
+        Denied::Dns => critical("s3-name-unresolved", "the endpoint's name does not resolve"),
+        Denied::Refused | Denied::Timeout | Denied::Broken if of_store => {
+            critical("object-store-outage", "the store does not answer as it should")
+        }
+        Denied::Timeout => warning("look-timed-out", "no answer within the deadline"),
+        Denied::Refused | Denied::Broken | Denied::Malformed | Denied::Truncated => {
+            warning("look-answer-malformed", "the answer was not whole, or made no sense")
+        }
+        Denied::AbsentApi => warning("look-unsupported", "the other side does not have this call"),
+        Denied::NotAsked => warning("look-not-made", "it was not asked"),
+    }
+}
+
+fn could_not_look(ground: &Ground, subject: &Subject, cause: Cause, gaps: &[&Gap]) -> Finding {
+    let mut above = names(&ground.dependents(subject));
+    let mut details: Vec<String> = Vec::new();
+    for gap in gaps {
+        let line = if &gap.subject == subject { gap.detail.clone() } else { format!("{}: {}", gap.subject, gap.detail) };
+        if !line.is_empty() && !details.contains(&line) {
+            details.push(line);
+        }
+    }
+    // The store's own missing fact is not the only thing to tell: what rests on it is why somebody gets up at night.
+    let dark = store_is_dark(ground, subject);
+    if !dark {
+        above.retain(|name| gaps.iter().any(|gap| &gap.subject.to_string() == name));
+    }
+    let summary = match above.len() {
+        0 => cause.words.to_owned(),
+        1 => format!("{}; this also hides {}", cause.words, some_of(&above)),
+        count => format!("{}; this one cause hides {count} databases: {}", cause.words, some_of(&above)),
+    };
+    let hints: BTreeSet<&str> = gaps.iter().map(|gap| gap.hint.as_str()).filter(|hint| !hint.is_empty()).collect();
+    let base = say(cause.code, cause.severity, subject, summary);
+    let remedy = match hints.into_iter().next() {
+        Some(hint) => hint.to_owned(),
+        None => base.remedy.clone(),
+    };
+    Finding { cause: details.first().cloned().unwrap_or_default(), evidence: details, remedy, could_not_look: true, ..base }
+}

@@ -1,0 +1,178 @@
+//! What is asked of a store in one pass.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{LifecycleRule, Memory, Prefix, Requests, Right, Setting, UploadSeen};
+use crate::store::{Listed, Store, StoreError};
+
+/// So many unfinished uploads are told per prefix.
+const UPLOADS: usize = 1000;
+/// So many pages of versions are read (1,000 each); more are not summed, and not guessed.
+const VERSION_PAGES: usize = 20;
+/// Versions are summed once in so many seconds: LIST costs money on R2 and time elsewhere.
+const VERSIONS_EVERY: f64 = 86_400.0;
+
+/// Everything that was answered.
+pub(super) struct Look {
+    /// The first key under the first prefix that is used; `None` = nothing is there.
+    pub(super) listed: Result<Option<Listed>, StoreError>,
+    pub(super) read: Right,
+    pub(super) bucket_region: Option<String>,
+    pub(super) skew_seconds: Option<f64>,
+    pub(super) server: Option<String>,
+    pub(super) versioning: Setting<String>,
+    pub(super) object_lock: Setting<Option<(String, i32)>>,
+    pub(super) lifecycle: Setting<Vec<LifecycleRule>>,
+    pub(super) uploads: Setting<Vec<UploadSeen>>,
+    pub(super) version_bytes: Option<(u64, u64)>,
+    pub(super) memory: Option<Memory>,
+}
+
+impl Look {
+    /// Whether there is anything to make a fact of: the store answered at least once, if only with a refusal.
+    pub(super) fn says_something(&self) -> bool {
+        self.skew_seconds.is_some() || self.listed.is_ok() || matches!(self.listed, Err(StoreError::AccessDenied { .. }))
+    }
+}
+
+/// What we keep for the next pass.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    #[serde(default)]
+    versions_at: Option<Timestamp>,
+    #[serde(default)]
+    version_bytes: Option<(u64, u64)>,
+}
+
+/// Asks. Nothing here writes.
+pub(super) async fn look(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp) -> Look {
+    let first = prefixes.first().map_or("", Prefix::as_str);
+    let listed = store.peek(first).await;
+    let mut look = Look {
+        listed,
+        read: Right::Unknown,
+        bucket_region: None,
+        skew_seconds: None,
+        server: None,
+        versioning: Setting::NotAsked,
+        object_lock: Setting::NotAsked,
+        lifecycle: Setting::NotAsked,
+        uploads: Setting::NotAsked,
+        version_bytes: None,
+        memory: None,
+    };
+    // A store that does not answer, or not to these keys, is not asked eight times more.
+    if matches!(look.listed, Ok(_) | Err(StoreError::AccessDenied { .. })) {
+        ask_more(store, prefixes, memory, now, &mut look).await;
+    }
+    let seen = store.last_seen();
+    look.skew_seconds = seen.skew_seconds;
+    look.server = seen.server;
+    look
+}
+
+async fn ask_more(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp, look: &mut Look) {
+    let key = look.listed.as_ref().ok().and_then(Option::as_ref).map(|object| object.key.as_str());
+    let (region, read, versioning, object_lock, lifecycle, uploads) = tokio::join!(
+        store.head_bucket(),
+        may_read(store, key),
+        store.versioning(),
+        store.object_lock(),
+        store.lifecycle(),
+        uploads(store, prefixes),
+    );
+    look.bucket_region = region.ok().flatten();
+    look.read = read;
+    // What a setting is could not be asked this time: that is "not asked", never "absent".
+    look.versioning = versioning.unwrap_or(Setting::NotAsked);
+    look.object_lock = object_lock.unwrap_or(Setting::NotAsked);
+    look.lifecycle = lifecycle.unwrap_or(Setting::NotAsked);
+    look.uploads = uploads;
+    let mut kept: Kept = memory.and_then(|memory| serde_json::from_value(memory.0.clone()).ok()).unwrap_or_default();
+    let due = kept.versions_at.is_none_or(|at| now.duration_since(at).as_secs_f64() >= VERSIONS_EVERY);
+    if matches!(look.versioning, Setting::Set(_)) && due {
+        kept = Kept { versions_at: Some(now), version_bytes: version_bytes(store, prefixes).await };
+    }
+    if matches!(look.versioning, Setting::Set(_)) {
+        look.version_bytes = kept.version_bytes;
+        look.memory = serde_json::to_value(&kept).ok().map(Memory);
+    }
+}
+
+/// GetObject, by a HEAD of a key that is there: nothing of it is transferred.
+async fn may_read(store: &Store, key: Option<&str>) -> Right {
+    let Some(key) = key else { return Right::Unknown };
+    match store.head(key).await {
+        Ok(_) => Right::Yes,
+        Err(StoreError::AccessDenied { .. }) => Right::No,
+        Err(_) => Right::Unknown,
+    }
+}
+
+async fn uploads(store: &Store, prefixes: &[Prefix]) -> Setting<Vec<UploadSeen>> {
+    let mut found = Vec::new();
+    for prefix in outermost(prefixes) {
+        match store.uploads(prefix.as_str(), UPLOADS).await {
+            Ok((uploads, _)) => {
+                found.extend(uploads.into_iter().map(|upload| UploadSeen { key: upload.key, initiated: upload.initiated }));
+            }
+            Err(StoreError::AccessDenied { .. }) => return Setting::Denied,
+            Err(StoreError::NotImplemented { .. }) => return Setting::NotImplemented,
+            Err(_) => return Setting::NotAsked,
+        }
+    }
+    Setting::Set(found)
+}
+
+/// Bytes of current and of older versions; `None` when there are more than we read, or one answer failed.
+async fn version_bytes(store: &Store, prefixes: &[Prefix]) -> Option<(u64, u64)> {
+    let (mut current, mut old, mut pages) = (0_u64, 0_u64, 0_usize);
+    for prefix in outermost(prefixes) {
+        let mut marker = None;
+        loop {
+            pages += 1;
+            if pages > VERSION_PAGES {
+                return None;
+            }
+            let page = store.versions(prefix.as_str(), marker.as_ref()).await.ok()?;
+            for version in page.versions {
+                let bytes = u64::try_from(version.size).unwrap_or_default();
+                let sum = if version.latest { &mut current } else { &mut old };
+                *sum = sum.saturating_add(bytes);
+            }
+            if page.next.is_some() && page.next == marker {
+                return None;
+            }
+            match page.next {
+                Some(next) => marker = Some(next),
+                None => break,
+            }
+        }
+    }
+    Some((current, old))
+}
+
+/// Prefixes that lie in no other of them; the whole bucket when none is known.
+fn outermost(prefixes: &[Prefix]) -> Vec<Prefix> {
+    let mut all: Vec<Prefix> = prefixes.to_vec();
+    all.sort();
+    let mut outer: Vec<Prefix> = Vec::new();
+    for prefix in all {
+        if !outer.iter().any(|known| prefix.as_str().starts_with(known.as_str())) {
+            outer.push(prefix);
+        }
+    }
+    if outer.is_empty() { vec![Prefix::new("")] } else { outer }
+}
+
+/// Requests made between two readings of the meter.
+pub(super) const fn since(before: Requests, after: Requests) -> Requests {
+    Requests {
+        class_a: after.class_a.saturating_sub(before.class_a),
+        class_b: after.class_b.saturating_sub(before.class_b),
+        free: after.free.saturating_sub(before.free),
+        bytes_in: after.bytes_in.saturating_sub(before.bytes_in),
+        bytes_out: after.bytes_out.saturating_sub(before.bytes_out),
+    }
+}

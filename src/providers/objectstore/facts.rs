@@ -1,0 +1,93 @@
+//! What a store answered, in our words.
+
+use super::client::Look;
+use super::config::StoreSettings;
+use crate::domain::{CertificateSeen, Dialect, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, Subject};
+use crate::store::{Listed, StoreError};
+use crate::tap::ChainSeen;
+
+/// What could not be looked at, with the store's own code.
+pub(super) fn gap(subject: &Subject, error: &StoreError) -> Gap {
+    let (why, code) = error.denied();
+    Gap {
+        subject: subject.clone(),
+        what: FactKind::Store,
+        why,
+        code,
+        detail: error.to_string(),
+        hint: error.hint().unwrap_or_default(),
+    }
+}
+
+/// A positive proof that the bucket answers listings.
+pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
+    let place = match prefixes.first() {
+        Some(prefix) if !prefix.is_root() => format!("\"{prefix}\""),
+        _ => "the bucket's root".to_owned(),
+    };
+    match listed {
+        Some(object) => format!("the listing of {place} answered \"{}\" first", crate::store::keys::printable(&object.key)),
+        None => format!("the listing of {place} answered, with no key in it"),
+    }
+}
+
+/// The fact.
+pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen>) -> StoreFact {
+    let list = match &look.listed {
+        Ok(_) => Right::Yes,
+        Err(StoreError::AccessDenied { .. }) => Right::No,
+        Err(_) => Right::Unknown,
+    };
+    let list_uploads = match &look.uploads {
+        Setting::Set(_) => Right::Yes,
+        Setting::Denied => Right::No,
+        _ => Right::Unknown,
+    };
+    StoreFact {
+        subject: settings.subject.clone(),
+        store: settings.id.clone(),
+        endpoint: settings.endpoint.clone(),
+        bucket: settings.bucket.clone(),
+        region: settings.region.clone(),
+        bucket_region: look.bucket_region,
+        dialect: dialect(settings.dialect, look.server.as_deref()),
+        clock_skew_seconds: look.skew_seconds,
+        certificate: chain.as_ref().and_then(certificate),
+        rights: Rights { list, read: look.read, write: Right::Unknown, list_uploads },
+        versioning: look.versioning,
+        object_lock: look.object_lock,
+        lifecycle: look.lifecycle,
+        uploads: look.uploads,
+        version_bytes: look.version_bytes,
+        claimed_immutability: settings.immutability.clone(),
+    }
+}
+
+/// What the configuration says, else what the `Server` header gives away.
+pub(crate) fn dialect(configured: Dialect, server: Option<&str>) -> Dialect {
+    if configured != Dialect::Other {
+        return configured;
+    }
+    let server = server.unwrap_or_default().to_ascii_lowercase();
+    let known = [
+        ("minio", Dialect::Minio),
+        ("seaweedfs", Dialect::Seaweedfs),
+        ("amazons3", Dialect::Aws),
+        ("garage", Dialect::Garage),
+        ("ceph", Dialect::Ceph),
+    ];
+    known.into_iter().find(|(word, _)| server.contains(word)).map_or(Dialect::Other, |(_, dialect)| dialect)
+}
+
+/// The certificate that ends first decides: the leaf, one above it, or the configured authority.
+fn certificate(seen: &ChainSeen) -> Option<CertificateSeen> {
+    let leaf = seen.chain.first()?;
+    let first_to_end = seen.chain.iter().min_by_key(|line| line.not_after)?;
+    Some(CertificateSeen {
+        subject: first_to_end.subject.clone(),
+        not_before: first_to_end.not_before,
+        not_after: first_to_end.not_after,
+        leaf_sha256: leaf.sha256.clone(),
+        verified_by: seen.verified_by.clone(),
+    })
+}

@@ -1,0 +1,234 @@
+//! PostgreSQL archives in an object store: listed incrementally, read sparingly, never written to.
+
+mod client;
+pub mod config;
+mod facts;
+mod memory;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+pub use client::{ArchiveClient, LookError, Pace, ReadEnd};
+use config::PostgresSettings;
+use memory::Kept;
+
+use crate::archive::{Catalogue, SegmentName};
+use crate::domain::{ArchiveFact, Cx, FactKind, Gap, Known, Observation, Observe, ProviderId, Subject};
+use crate::store::{Store, StoreError};
+
+/// When a pass lists everything. An incremental listing does not see what was deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct ListingRule {
+    /// Up to this many objects a whole listing is a handful of pages: it is made at every pass.
+    pub small: u64,
+    /// A whole listing at least this often.
+    pub whole_every: SignedDuration,
+}
+
+impl Default for ListingRule {
+    fn default() -> Self {
+        Self { small: 10_000, whole_every: SignedDuration::from_hours(24) }
+    }
+}
+
+/// Holes that are listed again at an incremental pass.
+const HOLES_AGAIN: usize = 8;
+/// Pages on their way at once when a person waits.
+const AUDIT_PAGES: usize = 8;
+
+/// One database's archive.
+#[derive(Clone, Debug)]
+pub struct PostgresArchive {
+    settings: PostgresSettings,
+    store: Store,
+    rule: ListingRule,
+}
+
+/// How far a look goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Names, records and histories.
+    Names,
+    /// And the first bytes of the first, last and boundary segments: system, timeline and position are proven.
+    Headers,
+}
+
+impl PostgresArchive {
+    /// `store` is read only; it must be the one that the settings' place names.
+    pub fn new(settings: PostgresSettings, store: Store) -> Self {
+        Self { settings, store, rule: ListingRule::default() }
+    }
+
+    /// With another rule for whole listings.
+    #[must_use]
+    pub const fn listing(mut self, rule: ListingRule) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// `pg/<site>/<environment>/<name>`.
+    pub const fn subject(&self) -> &Subject {
+        &self.settings.subject
+    }
+
+    /// What it was built from.
+    pub const fn settings(&self) -> &PostgresSettings {
+        &self.settings
+    }
+
+    fn client(&self, cx: &Cx) -> ArchiveClient {
+        ArchiveClient::new(self.store.clone(), self.settings.place.root(), cx.cancel.clone())
+    }
+
+    /// Lists and reads all of it, as fast as it goes and without memory: for a person who waits. What could not be looked at comes
+    /// back as gaps; without a fact nothing is known.
+    pub async fn audit(&self, cx: &Cx, depth: Depth) -> (Option<ArchiveFact>, Vec<Gap>) {
+        let client = self.client(cx);
+        let mut catalogue = match client.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
+            Ok(catalogue) => catalogue,
+            Err(error) => return (None, vec![facts::gap_of_look(&self.settings, &error)]),
+        };
+        let mut end = client.read_small(&mut catalogue).await;
+        settle(&mut catalogue, &mut end);
+        let mut gaps: Vec<Gap> = facts::gap_of_read(&self.settings, &end).into_iter().collect();
+        if !gaps.is_empty() {
+            return (None, gaps);
+        }
+        if depth == Depth::Headers {
+            let headers = client.read_headers(&mut catalogue).await;
+            gaps.extend(facts::gap_of_read(&self.settings, &headers));
+        }
+        (Some(self.fact(&catalogue, cx.now, &[])), gaps)
+    }
+
+    fn fact(&self, catalogue: &Catalogue, now: Timestamp, known: &[String]) -> ArchiveFact {
+        catalogue.fact(&self.settings.subject, &self.settings.place, now, self.settings.system_id, known)
+    }
+
+    /// Lists what is needed. The moment is that of the last whole listing.
+    async fn list(&self, cx: &Cx, client: &ArchiveClient, kept: Option<Kept>) -> Result<(Catalogue, Timestamp), LookError> {
+        if let Some(kept) = kept {
+            if !self.whole_is_due(&kept, cx.now) {
+                let mut catalogue = kept.catalogue;
+                let holes = holes(&self.fact(&catalogue, cx.now, &[]));
+                client.list_more(&mut catalogue, &holes).await?;
+                return Ok((catalogue, kept.listed_whole));
+            }
+            let mut catalogue = client.list_whole(Pace::Cheap).await?;
+            catalogue.carry_over(kept.catalogue);
+            return Ok((catalogue, cx.now));
+        }
+        Ok((client.list_whole(Pace::Cheap).await?, cx.now))
+    }
+
+    fn whole_is_due(&self, kept: &Kept, now: Timestamp) -> bool {
+        let age = now.duration_since(kept.listed_whole);
+        // A clock that was set back must not put the next whole listing off for years.
+        kept.catalogue.counts().0 <= self.rule.small || age >= self.rule.whole_every || age < SignedDuration::ZERO
+    }
+
+    async fn look(&self, cx: &Cx, known: &Known) -> Observation {
+        let client = self.client(cx);
+        let kept = Kept::of(known.memory.as_ref(), &self.settings.place);
+        let known_backups = kept.as_ref().map(|kept| kept.backups.clone()).unwrap_or_default();
+        let mut seen = Observation::default();
+        let (mut catalogue, listed_whole) = match self.list(cx, &client, kept).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                seen.gaps.push(facts::gap_of_look(&self.settings, &error));
+                return seen;
+            }
+        };
+        if catalogue.counts().0 == 0 {
+            match client.neighbours(&self.settings.place.prefix).await {
+                Ok(neighbours) => seen.controls.push(facts::control(&self.settings, &neighbours)),
+                Err(error) => {
+                    seen.gaps.push(facts::gap_of_look(&self.settings, &error.into()));
+                    return seen;
+                }
+            }
+        }
+        let mut end = client.read_small(&mut catalogue).await;
+        settle(&mut catalogue, &mut end);
+        if let Some(gap) = facts::gap_of_read(&self.settings, &end) {
+            // Without its records nobody can judge an archive: no fact, so that nothing is called missing that was not read.
+            seen.gaps.push(gap);
+            return seen;
+        }
+        let headers = client.read_headers(&mut catalogue).await;
+        if let Some(gap) = facts::gap_of_read(&self.settings, &headers) {
+            seen.gaps.push(gap);
+        }
+        let fact = self.fact(&catalogue, cx.now, &known_backups);
+        seen.facts = facts::all(fact, cx.now);
+        seen.memory = Kept::new(&self.settings.place, listed_whole, catalogue).memory();
+        seen
+    }
+}
+
+#[async_trait]
+impl Observe for PostgresArchive {
+    fn name(&self) -> ProviderId {
+        ProviderId(format!("postgres/{}", self.settings.name))
+    }
+
+    fn covers(&self) -> Vec<(Subject, FactKind)> {
+        vec![(self.settings.subject.clone(), FactKind::Archive)]
+    }
+
+    fn reads(&self) -> &[FactKind] {
+        &[]
+    }
+
+    async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
+        let before = self.store.requests();
+        let mut seen = self.look(cx, known).await;
+        let after = self.store.requests();
+        seen.requests.class_a = after.class_a.saturating_sub(before.class_a);
+        seen.requests.class_b = after.class_b.saturating_sub(before.class_b);
+        seen.requests.free = after.free.saturating_sub(before.free);
+        seen.requests.bytes_in = after.bytes_in.saturating_sub(before.bytes_in);
+        seen.requests.bytes_out = after.bytes_out.saturating_sub(before.bytes_out);
+        seen
+    }
+}
+
+/// Places where something was missing at the last pass.
+fn holes(fact: &ArchiveFact) -> Vec<(SegmentName, SegmentName)> {
+    let name = |text: &str| SegmentName::parse(text);
+    let gaps = fact.gaps.iter().rev().filter_map(|gap| Some((name(&gap.first)?, name(&gap.last)?)));
+    let of_backups = fact
+        .backups
+        .iter()
+        .rev()
+        .filter_map(|backup| Some((name(backup.missing_wal.first()?)?, name(backup.missing_wal.last()?)?)));
+    let empty = fact.empty_objects.iter().rev().filter_map(|object| {
+        let file = object.key.strip_prefix("wals/")?.split_once('/')?.1;
+        let empty = name(file.get(..24)?)?;
+        Some((empty, empty))
+    });
+    gaps.chain(of_backups).chain(empty).take(HOLES_AGAIN).collect()
+}
+
+/// One record that is refused while others are read is a fact about that record: an object in a cold class, or with rights of its
+/// own. When none can be read, nothing is known.
+fn settle(catalogue: &mut Catalogue, end: &mut ReadEnd) {
+    let others = end.read > 0 || catalogue.backups().values().any(|backup| backup.info.is_some());
+    if !others {
+        return;
+    }
+    let own_fault = |error: &StoreError| {
+        matches!(error, StoreError::AccessDenied { .. } | StoreError::NoSuchKey { .. })
+            || matches!(error, StoreError::Server { status, .. } if (400..500).contains(status))
+    };
+    end.failed.retain(|(key, error)| {
+        let id = key.strip_prefix("base/").and_then(|rest| rest.strip_suffix("/backup.info"));
+        let timeline = key.strip_prefix("wals/").and_then(|rest| u32::from_str_radix(rest.get(..8)?, 16).ok());
+        match (id, timeline) {
+            (Some(id), _) if own_fault(error) => catalogue.set_backup_info(id, Err(error.to_string())),
+            (None, Some(timeline)) if own_fault(error) => catalogue.set_history(timeline, Err(error.to_string())),
+            _ => return true,
+        }
+        false
+    });
+}

@@ -1,0 +1,325 @@
+//! `pg.check`: what came back is asked. Identity, end of replay, isolation, freshness, sizes; then the user's SQL.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
+
+use super::held::{Chosen, Held, Server, Telling, seconds};
+use super::session::{As, Session, sqlstate, words};
+use super::trouble::Trouble;
+use crate::archive::{Lsn, RecoveryTarget, SegmentName};
+use crate::domain::{AssertionResult, Cx, Expectation, Outcome3, Phase, Receipt, SqlCheck, age, bytes_in_words};
+
+/// A cluster that commits now and then: data may lie this far behind what is covered before it looks stale.
+const FRESH_SECONDS: f64 = 3_600.0;
+/// A database that lost more than half of its bytes since the last drill is not the same.
+const SHRUNK: f64 = 0.5;
+/// Below this nothing is said about sizes: an empty database of PostgreSQL has 7 MiB.
+const SMALL_BYTES: u64 = 64 << 20;
+
+/// What one round of checks works with.
+pub struct CheckWork {
+    /// Deadline, now.
+    pub cx: Cx,
+    /// The sandbox.
+    pub held: Arc<Held>,
+    /// The server.
+    pub server: Server,
+    /// What was restored.
+    pub chosen: Arc<Chosen>,
+    /// The user's checks.
+    pub checks: Vec<SqlCheck>,
+    /// Ends it.
+    pub cancel: CancellationToken,
+}
+
+impl CheckWork {
+    /// Does them all. A check that fails does not end the others.
+    pub async fn run(self, telling: Telling) -> Result<Receipt, Trouble> {
+        let began = Instant::now();
+        let mut session = self.open("postgres").await?;
+        let mut results = vec![self.system_id(), self.replay_end(), self.archiving_off(), self.fresh()];
+        let (sizes, measured) = self.sizes(&mut session).await?;
+        results.extend(measured);
+        let role = match reader(&mut session).await {
+            Ok(role) => role,
+            Err(error) => {
+                return Err(Trouble::could_not(format!("no role for the checks could be made: {}", words(&error)), "report this as a bug"));
+            }
+        };
+        session.close().await;
+        for (index, check) in self.checks.iter().enumerate() {
+            if self.cancel.is_cancelled() {
+                return Err(Trouble::Cancelled);
+            }
+            telling.progress(format!("check {} of {}: {}", index + 1, self.checks.len(), check.name));
+            results.push(self.ask(check, role).await);
+        }
+        let mut outputs = Map::new();
+        outputs.insert("sizes".to_owned(), json!(sizes));
+        let phases = vec![Phase { name: "checks".to_owned(), seconds: seconds(began), bytes: None }];
+        Ok(Receipt { outputs, assertions: results, phases, notes: Vec::new() })
+    }
+
+    async fn open(&self, database: &str) -> Result<Session, Trouble> {
+        let role = As::Superuser(&self.server.role);
+        let opened = match Session::open(&self.held.sandbox, role, database, &[]).await {
+            Err(error) if sqlstate(&error).as_deref() == Some("3D000") => {
+                Session::open(&self.held.sandbox, role, "template1", &[]).await
+            }
+            other => other,
+        };
+        opened.map_err(|error| {
+            Trouble::could_not(format!("the restored PostgreSQL does not answer: {}", words(&error)), "run the drill again")
+        })
+    }
+
+    fn system_id(&self) -> AssertionResult {
+        let expected = self.chosen.of.system_id.unwrap_or(self.chosen.plan.system_id);
+        let by = if self.chosen.of.system_id.is_some() { "configuration" } else { "backup.info" };
+        let seen = self.server.recovered.system_id;
+        let outcome = match seen {
+            Some(seen) if seen == expected => Outcome3::Passed,
+            Some(_) => Outcome3::Failed,
+            None => Outcome3::Undecided,
+        };
+        let seen = seen.map_or_else(|| "not known".to_owned(), |seen| seen.to_string());
+        assertion("system-id", format!("{expected} ({by})"), seen, outcome, false)
+    }
+
+    /// Stale data ends earlier than the newest segment of the archive.
+    fn replay_end(&self) -> AssertionResult {
+        let recovered = &self.server.recovered;
+        let plan = &self.chosen.plan;
+        let reached: Option<Lsn> = recovered.reached_lsn.as_deref().and_then(|text| text.parse().ok());
+        let start = SegmentName::parse(&recovered.expected_segment).and_then(|name| name.start(plan.segment_size));
+        let seen = format!(
+            "{} on timeline {}",
+            recovered.reached_lsn.as_deref().unwrap_or("no position"),
+            recovered.timeline
+        );
+        match plan.target {
+            RecoveryTarget::End => {
+                let outcome = match (reached, start) {
+                    (Some(reached), Some(start)) if reached >= start && recovered.timeline == plan.timeline => Outcome3::Passed,
+                    (Some(_), Some(_)) => Outcome3::Failed,
+                    _ => Outcome3::Undecided,
+                };
+                let expected = format!("into segment {} of timeline {}", recovered.expected_segment, plan.timeline);
+                assertion("replay-end", expected, seen, outcome, true)
+            }
+            RecoveryTarget::Time(moment) => {
+                let outcome = match (recovered.data_as_of, recovered.timeline == plan.timeline) {
+                    (_, false) => Outcome3::Failed,
+                    (Some(as_of), true) if as_of > moment => Outcome3::Failed,
+                    (_, true) => Outcome3::Passed,
+                };
+                let as_of = recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
+                assertion("replay-end", format!("{moment} on timeline {}", plan.timeline), format!("{as_of}, {seen}"), outcome, true)
+            }
+        }
+    }
+
+    /// That it is not shown is our sandbox's fault and never the archive's.
+    fn archiving_off(&self) -> AssertionResult {
+        let shown = self.server.recovered.isolation.as_ref();
+        let (outcome, seen) = match shown {
+            Some(shown) if shown.against.is_empty() => (Outcome3::Passed, shown.facts.join("; ")),
+            Some(shown) => (Outcome3::Undecided, shown.against.join("; ")),
+            None => (Outcome3::Undecided, "not looked at".to_owned()),
+        };
+        assertion("archiving-off", "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, outcome, false)
+    }
+
+    /// Newest replayed commit against what the archive covers.
+    fn fresh(&self) -> AssertionResult {
+        let began = Instant::now();
+        let until = match self.chosen.plan.target {
+            RecoveryTarget::End => self.chosen.plan.covered_until,
+            RecoveryTarget::Time(moment) => Some(moment),
+        };
+        let tolerance = self.chosen.of.archive_timeout_seconds.unwrap_or(0.0) + FRESH_SECONDS;
+        let expected = until.map_or_else(
+            || "not known what the archive covers".to_owned(),
+            |until| format!("data of at most {tolerance:.0} s before {until}"),
+        );
+        let (outcome, seen) = freshness(self.server.recovered.data_as_of, until, tolerance, self.chosen.plan.from, self.cx.now);
+        AssertionResult { seconds: seconds(began), ..assertion("fresh", expected, seen, outcome, true) }
+    }
+
+    /// Sizes of the databases; against the last drill when there was one.
+    async fn sizes(&self, session: &mut Session) -> Result<(BTreeMap<String, u64>, Vec<AssertionResult>), Trouble> {
+        let rows = session
+            .rows("select datname, pg_database_size(oid) from pg_database where datallowconn and not datistemplate order by datname")
+            .await
+            .map_err(|error| Trouble::could_not(format!("sizes could not be read: {}", words(&error)), "run the drill again"))?;
+        let mut sizes = BTreeMap::new();
+        for row in rows {
+            let mut columns = row.into_iter();
+            let name = columns.next().flatten();
+            let size = columns.next().flatten().and_then(|text| text.parse().ok());
+            if let Some((name, size)) = name.zip(size) {
+                sizes.insert(format!("database {name}"), size);
+            }
+        }
+        let results = compare_sizes(&self.chosen.of.last_sizes, &sizes);
+        Ok((sizes, results))
+    }
+
+    async fn ask(&self, check: &SqlCheck, role: &str) -> AssertionResult {
+        let began = Instant::now();
+        let tells_stale = check.tells_stale || matches!(check.expect, Expectation::NewerThanSeconds(_));
+        let limit = check.time_limit_seconds.max(1);
+        let extra = [
+            ("statement_timeout", format!("{limit}s")),
+            ("default_transaction_read_only", "on".to_owned()),
+            ("lock_timeout", "5s".to_owned()),
+        ];
+        let asked = async {
+            let mut session = Session::open(&self.held.sandbox, As::Reader(role), &check.database, &extra).await?;
+            let answer = session.ask(&check.sql).await;
+            session.close().await;
+            answer
+        };
+        let expected = expectation_in_words(&check.expect);
+        let grace = Duration::from_secs(limit.saturating_add(15));
+        let (outcome, seen) = tokio::select! {
+            () = self.cancel.cancelled() => (Outcome3::Undecided, "cancelled".to_owned()),
+            answer = tokio::time::timeout(grace, asked) => match answer {
+                Err(_) => (Outcome3::Undecided, format!("no answer in {} s", grace.as_secs())),
+                Ok(Err(error)) => of_error(&error),
+                Ok(Ok(answer)) => {
+                    let now = self.reference();
+                    judge(&check.expect, answer.rows, answer.columns, answer.first.as_deref(), now)
+                }
+            },
+        };
+        AssertionResult { seconds: seconds(began), ..assertion(&check.name, expected, seen, outcome, tells_stale) }
+    }
+
+    /// What "new" is measured against: what the archive covers, else the time of the drill.
+    fn reference(&self) -> Timestamp {
+        match self.chosen.plan.target {
+            RecoveryTarget::Time(moment) => moment,
+            RecoveryTarget::End => self.chosen.plan.covered_until.unwrap_or(self.cx.now),
+        }
+    }
+}
+
+/// A role that may read everything and write nothing: no superuser, so that no check reaches programs or files of the server.
+async fn reader(session: &mut Session) -> Result<&'static str, sqlx::Error> {
+    let known = session.row("select count(*) from pg_roles where rolname = 'dalsegno_reader'").await?;
+    if known.first().and_then(Option::as_deref) == Some("0") {
+        session.run("create role dalsegno_reader login nosuperuser nocreatedb nocreaterole noreplication").await?;
+    }
+    // Stronger than what ALTER DATABASE or ALTER ROLE ALL set at the source.
+    session.run("alter role dalsegno_reader set session_preload_libraries = ''").await?;
+    let readers = session.row("select count(*) from pg_roles where rolname = 'pg_read_all_data'").await?;
+    if readers.first().and_then(Option::as_deref) == Some("1") {
+        session.run("grant pg_read_all_data, pg_read_all_settings, pg_read_all_stats to dalsegno_reader").await?;
+        session.run("alter role dalsegno_reader bypassrls").await?;
+        return Ok("dalsegno_reader");
+    }
+    // PostgreSQL 12 and 13 have no role that reads everything: a superuser in name is needed, read-only by its settings.
+    session.run("alter role dalsegno_reader superuser").await?;
+    session.run("alter role dalsegno_reader set default_transaction_read_only = on").await?;
+    Ok("dalsegno_reader")
+}
+
+fn assertion(name: &str, expected: String, seen: String, outcome: Outcome3, tells_stale: bool) -> AssertionResult {
+    AssertionResult { name: name.to_owned(), expected, seen, outcome, tells_stale, seconds: 0.0 }
+}
+
+/// Undecided when no commit was replayed and the base backup is too old to tell.
+pub fn freshness(
+    as_of: Option<Timestamp>,
+    until: Option<Timestamp>,
+    tolerance: f64,
+    base_end: Timestamp,
+    now: Timestamp,
+) -> (Outcome3, String) {
+    let Some(until) = until else { return (Outcome3::Undecided, "not known what the archive covers".to_owned()) };
+    let behind = |then: Timestamp| until.duration_since(then).as_secs_f64();
+    match as_of {
+        Some(as_of) if behind(as_of) <= tolerance => (Outcome3::Passed, format!("data as of {as_of} ({})", age(as_of, now))),
+        // A quiet cluster archives segments without commits: that is no proof of staleness.
+        Some(as_of) => (Outcome3::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of))),
+        None if behind(base_end) <= tolerance => (Outcome3::Passed, format!("no commit replayed, base backup of {base_end}")),
+        None => (Outcome3::Undecided, format!("no commit replayed, base backup of {base_end}")),
+    }
+}
+
+/// One result per database that the last drill saw and that was not tiny.
+pub fn compare_sizes(last: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) -> Vec<AssertionResult> {
+    last.iter()
+        .filter(|(name, size)| name.starts_with("database ") && **size >= SMALL_BYTES)
+        .map(|(name, before)| {
+            let seen = now.get(name).copied();
+            let enough = seen.is_some_and(|seen| seen as f64 >= *before as f64 * SHRUNK);
+            let outcome = if enough { Outcome3::Passed } else { Outcome3::Failed };
+            let seen = seen.map_or_else(|| "not there".to_owned(), bytes_in_words);
+            let expected = format!("at least half of {} (the last drill's)", bytes_in_words(*before));
+            assertion(&format!("size of {name}"), expected, seen, outcome, false)
+        })
+        .collect()
+}
+
+fn expectation_in_words(expect: &Expectation) -> String {
+    match expect {
+        Expectation::Runs(_) => "runs".to_owned(),
+        Expectation::Rows(rows) => format!("{rows} rows"),
+        Expectation::RowsAtLeast(rows) => format!("at least {rows} rows"),
+        Expectation::Value(text) => format!("the value {text:?}"),
+        Expectation::AtLeast(number) => format!("at least {number}"),
+        Expectation::AtMost(number) => format!("at most {number}"),
+        Expectation::NewerThanSeconds(seconds) => format!("at most {seconds} s before what the archive covers"),
+    }
+}
+
+/// Our time limit, a server that stops, a missing library: not the data's fault. A missing table is.
+fn of_error(error: &sqlx::Error) -> (Outcome3, String) {
+    let outcome = match sqlstate(error).as_deref() {
+        Some("57014" | "57P01" | "57P03" | "53100" | "53200" | "58P01" | "55P03") | None => Outcome3::Undecided,
+        Some(_) => Outcome3::Failed,
+    };
+    (outcome, words(error))
+}
+
+/// Holds an answer against the expectation.
+pub fn judge(expect: &Expectation, rows: u64, columns: usize, first: Option<&str>, reference: Timestamp) -> (Outcome3, String) {
+    let verdict = |good: bool| if good { Outcome3::Passed } else { Outcome3::Failed };
+    let value = first.map_or_else(|| if rows == 0 { "no row".to_owned() } else { "NULL".to_owned() }, ToOwned::to_owned);
+    let single = rows == 1 && columns == 1;
+    let as_number = || first.and_then(|text| text.trim().parse::<f64>().ok()).filter(|number| number.is_finite());
+    let shape = || (Outcome3::Failed, format!("{rows} rows of {columns} columns, expected is a single value"));
+    match expect {
+        Expectation::Runs(wanted) => (verdict(*wanted), format!("ran, {rows} rows")),
+        Expectation::Rows(wanted) => (verdict(rows == *wanted), format!("{rows} rows")),
+        Expectation::RowsAtLeast(wanted) => (verdict(rows >= *wanted), format!("{rows} rows")),
+        _ if !single => shape(),
+        Expectation::Value(wanted) => (verdict(first == Some(wanted.as_str())), value),
+        Expectation::AtLeast(wanted) => (verdict(as_number().is_some_and(|number| number >= *wanted)), value),
+        Expectation::AtMost(wanted) => (verdict(as_number().is_some_and(|number| number <= *wanted)), value),
+        Expectation::NewerThanSeconds(limit) => match first.and_then(timestamp) {
+            Some(then) => (verdict(reference.duration_since(then).as_secs_f64() <= *limit), value),
+            None => (Outcome3::Failed, format!("{value} is no timestamp")),
+        },
+    }
+}
+
+/// `2026-11-30 12:39:00.123+00`, as PostgreSQL prints with time zone UTC; without a zone (type timestamp) UTC is meant.
+fn timestamp(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let text = if text.len() == 10 { format!("{text} 00:00:00") } else { text.to_owned() };
+    if let Ok(crate::archive::RecoveryTarget::Time(moment)) = RecoveryTarget::parse(&text) {
+        return Some(moment);
+    }
+    match RecoveryTarget::parse(&format!("{text}+00")) {
+        Ok(RecoveryTarget::Time(moment)) => Some(moment),
+        _ => None,
+    }
+}

@@ -1,0 +1,41 @@
+//! `dalsegno internal hold` and `dalsegno internal exec`: the two small processes between us and PostgreSQL.
+//!
+//! `hold` keeps one sandbox: it sits on a pipe from us, starts and stops the postmaster on request, and when the pipe closes
+//! (we ended, however) it stops the postmaster and removes the sandbox. `exec` becomes the postmaster: it binds its life to
+//! `hold` (`PR_SET_PDEATHSIG`), leaves the network, gives up root, then calls `exec`.
+//!
+//! Both run before any async runtime: the parent-death signal belongs to the thread that forked, and leaving a user namespace
+//! needs a process of one thread.
+
+mod become_postgres;
+mod keep;
+mod line;
+
+use std::ffi::OsString;
+
+use crate::domain::ExitCode;
+pub use line::{Order, Said, StartOrder};
+
+/// `internal hold <folder>`; `args` begins behind the word.
+pub fn hold(args: &[OsString]) -> ExitCode {
+    texts(args).map_or(ExitCode::Usage, |args| keep::keep(&args))
+}
+
+/// `internal exec …`; `args` begins behind the word.
+pub fn exec(args: &[OsString]) -> ExitCode {
+    texts(args).map_or(ExitCode::Usage, |args| become_postgres::become_postgres(&args))
+}
+
+/// Both words, for a caller that does not tell them apart; `args` begins behind `internal`.
+pub fn main(args: &[OsString]) -> ExitCode {
+    match args.split_first() {
+        Some((word, rest)) if word == "hold" => hold(rest),
+        Some((word, rest)) if word == "exec" => exec(rest),
+        _ => ExitCode::Usage,
+    }
+}
+
+/// We wrote the arguments ourselves, in UTF-8.
+fn texts(args: &[OsString]) -> Option<Vec<String>> {
+    args.iter().map(|arg| arg.to_str().map(ToOwned::to_owned)).collect()
+}

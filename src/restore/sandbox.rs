@@ -1,0 +1,207 @@
+//! The sandbox folder: its name, its marker, how it is made and removed. What bears no marker of ours is never touched.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::process::ProcessMark;
+use super::tree::Owner;
+use super::trouble::Trouble;
+use crate::domain::RunId;
+
+/// The marker's name inside the folder.
+pub const MARKER: &str = ".dalsegno.json";
+/// Where the keeper (`internal hold`) writes who it is.
+pub const KEEPER: &str = "keeper.json";
+/// Where the keeper writes who its postmaster is.
+pub const POSTMASTER: &str = "postmaster.json";
+/// What every sandbox is called first.
+pub const NAME: &str = "dalsegno-";
+/// `sun_path` of Linux holds 108 bytes with the NUL (unix(7)).
+const SOCKET_PATH_LIMIT: usize = 107;
+
+/// What says that a folder is ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: String,
+    /// The process that made it.
+    #[serde(flatten)]
+    pub maker: ProcessMark,
+    /// dalsegno's version.
+    pub made_by: String,
+}
+
+/// A sandbox and the places inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sandbox {
+    folder: PathBuf,
+}
+
+impl Sandbox {
+    /// The sandbox of a step: the name is derived from run and step, so that it can be found again.
+    pub fn of(parent: &Path, run: RunId, step: &str) -> Self {
+        let step: String = step.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).take(20).collect();
+        Self { folder: parent.join(format!("{NAME}{}-{step}", run.short())) }
+    }
+
+    /// A folder that is known already.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Whole, checked segments; `data/pg_wal` is a link to it.
+    pub fn wal(&self) -> PathBuf {
+        self.folder.join("wal")
+    }
+
+    /// The socket's folder.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("s")
+    }
+
+    /// Our own configuration of PostgreSQL.
+    pub fn conf(&self) -> PathBuf {
+        self.folder.join("conf")
+    }
+
+    /// What PostgreSQL says.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("log/postgres.log")
+    }
+
+    /// Where a tablespace lies.
+    pub fn tablespace(&self, oid: u32) -> PathBuf {
+        self.folder.join("tablespaces").join(oid.to_string())
+    }
+
+    /// The marker, when it is there and can be read.
+    pub fn marker(&self) -> Option<Marker> {
+        read_json(&self.folder.join(MARKER))
+    }
+
+    /// Makes the folder with everything in it, marker first: under a passing name, which `rename` makes the final one.
+    pub fn make(&self, marker: &Marker, owner: Owner) -> Result<(), Trouble> {
+        let parent = self.folder.parent().unwrap_or(Path::new("/"));
+        let open = if owner.is_some() { 0o711 } else { 0o700 };
+        DirBuilder::new().recursive(true).mode(open).create(parent).map_err(|e| Trouble::disk("make", parent, &e))?;
+        if owner.is_some() {
+            reachable(parent)?;
+        }
+        self.socket_fits()?;
+        let passing = passing_name(&self.folder, "new");
+        let make = || -> io::Result<()> {
+            match DirBuilder::new().mode(open).create(&passing) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => other?,
+            }
+            fs::set_permissions(&passing, Permissions::from_mode(open))?;
+            write_json(&passing.join(MARKER), marker)?;
+            for name in ["data", "wal", "s", "conf", "log", "tablespaces"] {
+                let path = passing.join(name);
+                match DirBuilder::new().mode(0o700).create(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    other => other?,
+                }
+                if let Some((uid, gid)) = owner {
+                    chown(&path, Some(uid.as_raw()), Some(gid.as_raw()))?;
+                }
+            }
+            fs::rename(&passing, &self.folder)
+        };
+        make().map_err(|error| Trouble::disk("make the sandbox", &self.folder, &error))
+    }
+
+    /// The socket's path must fit before anything is made.
+    pub fn socket_fits(&self) -> Result<(), Trouble> {
+        let socket = self.socket().join(".s.PGSQL.5432");
+        let length = socket.as_os_str().len();
+        if length <= SOCKET_PATH_LIMIT {
+            return Ok(());
+        }
+        Err(Trouble::could_not(
+            format!("the socket {} would be {length} bytes long, Linux takes {SOCKET_PATH_LIMIT}", socket.display()),
+            "set drill.folder to a shorter path, for example /var/tmp/dalsegno",
+        ))
+    }
+
+    /// Removes a sandbox of ours, the marker last: a kill in the middle leaves something that can still be recognised.
+    pub fn remove(&self) -> io::Result<bool> {
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return Ok(false);
+        };
+        if self.marker().is_none() {
+            return Err(io::Error::other(format!("{} bears no marker of ours", self.folder.display())));
+        }
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_name() == MARKER {
+                continue;
+            }
+            let removed =
+                if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+            match removed {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        let passing = passing_name(&self.folder, "gone");
+        fs::rename(&self.folder, &passing)?;
+        fs::remove_file(passing.join(MARKER))?;
+        fs::remove_dir(&passing)?;
+        Ok(true)
+    }
+}
+
+/// `.dalsegno-…​.new` while it is made, `.dalsegno-….gone` while it goes.
+pub fn passing_name(folder: &Path, word: &str) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!(".{name}.{word}"))
+}
+
+/// When we are root, PostgreSQL's user must get to the sandbox through every folder above it.
+fn reachable(parent: &Path) -> Result<(), Trouble> {
+    let real = parent.canonicalize().map_err(|error| Trouble::disk("open", parent, &error))?;
+    for folder in real.ancestors() {
+        let mode = fs::metadata(folder).map_err(|error| Trouble::disk("open", folder, &error))?.mode();
+        if mode & 0o001 == 0 {
+            return Err(Trouble::could_not(
+                format!("{} cannot be entered by the user that PostgreSQL runs as", folder.display()),
+                format!("chmod o+x {}, or set drill.folder to another place", folder.display()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a small JSON file of ours.
+pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Option<T> {
+    let length = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?.len();
+    if length > 64 * 1024 {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Writes one: beside, then renamed.
+pub fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+    let beside = path.with_extension("json.new");
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(&serde_json::to_vec(value)?)?;
+    fs::rename(&beside, path)
+}

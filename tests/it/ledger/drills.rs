@@ -1,0 +1,121 @@
+use dalsegno::domain::{
+    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Place, Requests, Rpo,
+    RunId, Verdict,
+};
+use dalsegno::ledger::{HistoryFilter, LedgerError, RunKind, RunState, TakenIn};
+
+use super::{at, open, place, subject};
+
+pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> Evidence {
+    Evidence {
+        format: EVIDENCE_FORMAT,
+        run,
+        site: "home".into(),
+        subject: subject(name),
+        runbook: "pg-restore".into(),
+        runbook_sha256: "ab".repeat(32),
+        made_by: "0.1.0".into(),
+        began: at(ended - 14),
+        ended: at(ended),
+        verdict,
+        reasons: if verdict == Verdict::Proven { Vec::new() } else { vec!["segment 5 is missing".into()] },
+        hints: Vec::new(),
+        codes: Vec::new(),
+        drilled: Some(Drilled {
+            place: place(),
+            backup: "20260930T020000".into(),
+            system_expected: None,
+            system_restored: None,
+            segments: 131,
+            postgres: Some("PostgreSQL 16.4".into()),
+        }),
+        recovery: None,
+        isolation_declared: Isolation::Closed,
+        isolation: Isolation::Closed,
+        isolation_facts: Vec::new(),
+        rpo: Rpo { seconds: Some(135.0), ..Rpo::default() },
+        rpo_budget_seconds: Some(600.0),
+        rto_seconds: Some(13.2),
+        rto_budget_seconds: Some(1800.0),
+        phases: Vec::new(),
+        assertions: vec![AssertionResult {
+            name: "users".into(),
+            expected: "at least 10".into(),
+            seen: "12".into(),
+            outcome: Outcome3::Passed,
+            tells_stale: true,
+            seconds: 0.1,
+        }],
+        steps: Vec::new(),
+        left_over: Vec::new(),
+        requests: Requests::default(),
+        sizes: std::collections::BTreeMap::default(),
+    }
+}
+
+#[tokio::test]
+async fn evidence_of_a_drill_that_knew_no_ledger_is_taken_in_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    let proof = evidence(RunId::new(), "keycloak-db", Verdict::Proven, 0);
+    assert_eq!(ledger.take_in(&proof, "aa", at(60)).await.unwrap(), TakenIn::New);
+    assert_eq!(ledger.take_in(&proof, "aa", at(61)).await.unwrap(), TakenIn::Known);
+    let line =
+        ledger.history(&HistoryFilter { subject: Some("keycloak-db".into()), ..Default::default() }).await.unwrap().remove(0);
+    assert_eq!(
+        (line.kind, line.state, line.verdict, line.exit_code),
+        (RunKind::Drill, RunState::Done, Some(Verdict::Proven), Some(0))
+    );
+    assert_eq!(ledger.show("1").await.unwrap().evidence, Some(proof));
+}
+
+#[tokio::test]
+async fn a_second_and_different_file_of_one_run_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    let proof = evidence(RunId::new(), "a", Verdict::Failed, 0);
+    ledger.take_in(&proof, "aa", at(60)).await.unwrap();
+    let forged = Evidence { verdict: Verdict::Proven, ..proof.clone() };
+    let error = ledger.take_in(&forged, "bb", at(61)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::EvidenceDiffers { .. }), "{error}");
+    assert_eq!(error.exit(), ExitCode::Stuck);
+    assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().verdict, Verdict::Failed);
+}
+
+#[tokio::test]
+async fn newer_evidence_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    let proof = Evidence { format: EVIDENCE_FORMAT + 1, ..evidence(RunId::new(), "a", Verdict::Proven, 0) };
+    assert!(matches!(ledger.take_in(&proof, "aa", at(60)).await, Err(LedgerError::EvidenceNewer { .. })));
+}
+
+#[tokio::test]
+async fn a_drill_that_was_running_is_closed_by_its_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    let run = RunId::new();
+    ledger.begin(run, RunKind::Drill, at(-14)).await.unwrap();
+    let failed = Evidence { left_over: vec!["/var/tmp/x".into()], ..evidence(run, "a", Verdict::Failed, 0) };
+    ledger.take_in(&failed, "aa", at(60)).await.unwrap();
+    let line = ledger.history(&HistoryFilter::default()).await.unwrap().remove(0);
+    assert_eq!(
+        (line.number, line.state, line.exit_code),
+        (1, RunState::Done, Some(5)),
+        "left-overs weigh more than a failed drill"
+    );
+}
+
+#[tokio::test]
+async fn a_proof_holds_for_one_place_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    ledger.take_in(&evidence(RunId::new(), "a", Verdict::Proven, 0), "aa", at(1)).await.unwrap();
+    ledger.take_in(&evidence(RunId::new(), "a", Verdict::Unknown, 50), "bb", at(51)).await.unwrap();
+    assert_eq!(ledger.last_proof(&subject("a"), &place()).await.unwrap().unwrap().ended, at(0));
+    assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().ended, at(50));
+    assert_eq!(ledger.last_drills().await.unwrap().len(), 1);
+    let elsewhere = Place { bucket: "other".into(), ..place() };
+    assert_eq!(ledger.last_proof(&subject("a"), &elsewhere).await.unwrap(), None);
+    assert_eq!(ledger.last_proof(&subject("b"), &place()).await.unwrap(), None);
+}

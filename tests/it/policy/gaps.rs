@@ -1,0 +1,99 @@
+use dalsegno::domain::{Denied, FactKind, Gap, Placeholder, Severity, Subject};
+use dalsegno::policy::BUDGET_USED;
+
+use super::scene::{Scene, archive, db, store, store_subject};
+
+fn gap(subject: Subject, what: FactKind, why: Denied, code: Option<&str>) -> Gap {
+    Gap { subject, what, why, code: code.map(str::to_owned), detail: "what happened".into(), hint: String::new() }
+}
+
+/// Two databases on one store; nothing was seen of any of them.
+fn dark(why: &Denied, code: Option<&str>) -> Scene {
+    let mut scene = Scene::of(Some(store()), vec![archive("app"), archive("auth")]);
+    scene.observation.facts.clear();
+    scene.expected.covers.push((store_subject(), FactKind::Store));
+    scene
+        .gap(gap(store_subject(), FactKind::Store, why.clone(), code))
+        .gap(gap(db("app"), FactKind::Archive, why.clone(), code))
+        .gap(gap(db("auth"), FactKind::Archive, why.clone(), code))
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_one_finding_that_names_what_rests_on_it() {
+    let denied = || Denied::Denied { verb: "ListObjectsV2".into() };
+    for (why, code, expected) in [
+        (Denied::Refused, None, "object-store-outage"),
+        (Denied::Timeout, None, "object-store-outage"),
+        (Denied::Broken, Some("SlowDown"), "object-store-outage"),
+        (denied(), Some("InvalidAccessKeyId"), "s3-auth-failed"),
+        (denied(), Some("Unauthorized"), "s3-auth-failed"),
+        (denied(), Some("RequestTimeTooSkewed"), "s3-clock-skew"),
+        (denied(), Some("AccessDenied"), "s3-permissions-incomplete"),
+        (Denied::Malformed, Some("AuthorizationHeaderMalformed"), "s3-region-invalid"),
+        (Denied::AbsentApi, Some("NoSuchBucket"), "s3-bucket-missing"),
+        (denied(), Some("KMS.DisabledException"), "s3-encryption-unsupported"),
+        (Denied::Dns, None, "s3-name-unresolved"),
+        (Denied::Tls, None, "s3-tls-failed"),
+    ] {
+        let finding = dark(&why, code).only(expected, Severity::Critical);
+        assert!(finding.could_not_look, "{expected}");
+        assert_eq!(finding.subject, store_subject());
+        assert!(
+            finding.summary.contains("pg/home/prod/app") && finding.summary.contains("pg/home/prod/auth"),
+            "{}",
+            finding.summary
+        );
+    }
+}
+
+#[test]
+fn the_same_cause_on_two_databases_is_blamed_on_their_store() {
+    let both = Scene::of(Some(store()), vec![]).gap(gap(db("app"), FactKind::Archive, Denied::Refused, None)).gap(gap(
+        db("auth"),
+        FactKind::Archive,
+        Denied::Timeout,
+        None,
+    ));
+    let mut both = both;
+    both.expected.rests_on.insert(db("app"), store_subject());
+    both.expected.rests_on.insert(db("auth"), store_subject());
+    assert_eq!(both.only("object-store-outage", Severity::Critical).subject, store_subject());
+}
+
+#[test]
+fn one_database_that_times_out_on_a_healthy_store_is_its_own_warning() {
+    let mut scene = Scene::of(Some(store()), vec![archive("auth")]).gap(gap(db("app"), FactKind::Archive, Denied::Timeout, None));
+    scene.expected.rests_on.insert(db("app"), store_subject());
+    let finding = scene.only("look-timed-out", Severity::Warning);
+    assert_eq!(finding.subject, db("app"));
+    assert!(finding.could_not_look);
+}
+
+#[test]
+fn a_placeholder_is_critical_swallows_its_gaps_and_is_no_bug() {
+    let mut scene = dark(&Denied::NotAsked, None);
+    scene.expected.placeholders.push(Placeholder {
+        subject: store_subject(),
+        key_path: "stores.minio.bucket".into(),
+        value: "TBD-PROD-BUCKET".into(),
+        at: "dalsegno.yaml:4:13".into(),
+    });
+    let finding = scene.only("config-placeholder-unresolved", Severity::Critical);
+    assert!(!finding.could_not_look);
+    assert!(finding.evidence.iter().any(|line| line.contains("pg/home/prod/app")), "{:?}", finding.evidence);
+    scene.observation.gaps.clear();
+    assert_eq!(scene.judge().bugs, []);
+}
+
+#[test]
+fn a_subject_with_neither_fact_nor_gap_is_a_bug_of_ours() {
+    let mut scene = Scene::healthy();
+    scene.expected.covers.push((db("forgotten"), FactKind::Archive));
+    assert_eq!(scene.judge().bugs, [(db("forgotten"), FactKind::Archive)]);
+}
+
+#[test]
+fn a_used_up_request_budget_is_told() {
+    let scene = Scene::healthy().gap(gap(store_subject(), FactKind::Sample, Denied::NotAsked, Some(BUDGET_USED)));
+    assert!(scene.only("store-request-budget-used", Severity::Warning).could_not_look);
+}

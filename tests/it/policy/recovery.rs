@@ -1,0 +1,68 @@
+use dalsegno::domain::{RunId, Severity, Verdict};
+use dalsegno::policy::Proof;
+
+use super::scene::{DAY, HOUR, Scene, ago, archive, db, window};
+
+fn proof(verdict: Verdict, age: f64) -> Proof {
+    Proof {
+        subject: db("app"),
+        place: Some(archive("app").place),
+        verdict,
+        at: ago(age),
+        run: RunId::new(),
+        reason: (verdict != Verdict::Proven).then(|| "no room in /var/tmp".to_owned()),
+    }
+}
+
+fn drills(proofs: Vec<Proof>) -> Scene {
+    let mut scene = Scene::healthy().policy(|p| p.drill_every_seconds = Some(35.0 * DAY));
+    scene.proofs = proofs;
+    scene
+}
+
+#[test]
+fn silence_is_judged_by_the_rpo_only_and_never_beyond_a_warning() {
+    let quiet = |rpo| {
+        Scene::healthy().policy(move |p| p.rpo_seconds = rpo).archive(|a| {
+            a.windows = a.backups.iter().map(|backup| window(backup, 400, ago(6.0 * HOUR))).collect();
+        })
+    };
+    let finding = quiet(Some(900.0)).only("wal-archive-silent", Severity::Warning);
+    assert!(finding.cause.contains("cannot tell"), "{}", finding.cause);
+    quiet(Some(7.0 * HOUR)).silent();
+    quiet(None).silent();
+}
+
+#[test]
+fn the_newest_base_backup_ages_from_warning_to_critical() {
+    let every = |hours: f64| Scene::healthy().policy(move |p| p.base_backup_every_seconds = Some(hours * HOUR));
+    every(26.0).silent();
+    every(12.5).silent();
+    every(10.0).only("base-backup-too-old", Severity::Warning);
+    every(4.0).only("base-backup-too-old", Severity::Critical);
+}
+
+#[test]
+fn a_proof_is_asked_for_by_policy_and_holds_for_its_place() {
+    drills(vec![]).only("never-drilled", Severity::Warning);
+    drills(vec![proof(Verdict::Proven, 3.0 * DAY)]).silent();
+    drills(vec![proof(Verdict::Proven, 41.0 * DAY)]).only("proof-too-old", Severity::Warning);
+    let mut elsewhere = proof(Verdict::Proven, DAY);
+    elsewhere.place.as_mut().unwrap().bucket = "old".into();
+    drills(vec![elsewhere]).only("never-drilled", Severity::Warning);
+    Scene::healthy().silent();
+}
+
+#[test]
+fn a_failed_drill_is_critical_until_a_later_one_proves() {
+    drills(vec![proof(Verdict::Proven, 3.0 * DAY), proof(Verdict::Failed, DAY)]).only("drill-failed", Severity::Critical);
+    drills(vec![proof(Verdict::Failed, 3.0 * DAY), proof(Verdict::Proven, DAY)]).silent();
+    drills(vec![proof(Verdict::Failed, 3.0 * DAY), proof(Verdict::Unknown, DAY)]).only("drill-failed", Severity::Critical);
+}
+
+#[test]
+fn a_drill_that_could_not_decide_is_no_proof_and_no_failure() {
+    let finding = drills(vec![proof(Verdict::Unknown, DAY)]).only("drill-undecided", Severity::Warning);
+    assert!(finding.could_not_look);
+    drills(vec![proof(Verdict::Proven, 3.0 * DAY), proof(Verdict::Unknown, DAY)]).silent();
+}
