@@ -52,7 +52,7 @@ fn start(argv: &[OsString]) -> ExitCode {
             return ExitCode::CouldNotLook;
         }
     };
-    match runtime.block_on(cli.run(&out)) {
+    match runtime.block_on(cli.run(&out, &shown.progress)) {
         Ok(exit) => exit,
         Err(failure) => {
             failure.print();

@@ -3,6 +3,7 @@
 //! A command asks [`App`] for what it works with; nothing else reads the configuration. This is also the edge where the clock and
 //! the environment are read.
 
+mod audits;
 mod drills;
 mod error;
 mod looks;
@@ -26,8 +27,8 @@ pub use crate::ledger::{
 /// What runbooks may call.
 pub use crate::restore::VERBS;
 
-use crate::config::{Loaded, Settings};
 use crate::conductor::{Budget, Notify};
+use crate::config::{Loaded, Settings};
 use crate::domain::{Expected, StoreId};
 use crate::ledger::ProcessIdentity;
 use crate::notify::{Channel, Heartbeat};
@@ -103,7 +104,8 @@ impl App {
             return Ok(None);
         }
         let http = LiveHttp::new(&LiveHttpOptions::default()).map_err(AppError::Http)?;
-        let channel = |of: &config::WebhookSettings| Channel { name: of.name.clone(), url: of.url.clone(), at_least: of.at_least };
+        let channel =
+            |of: &config::WebhookSettings| Channel { name: of.name.clone(), url: of.url.clone(), at_least: of.at_least };
         Ok(Some(Notify {
             channels: settings.webhooks.iter().map(channel).collect(),
             heartbeat: settings.heartbeat.clone().map(|url| Heartbeat { url }),

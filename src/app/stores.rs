@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::providers::objectstore::config::{Keys, StoreSettings};
 use crate::store::{Store, StoreConfig, StoreError};
-use crate::tap::tls::LiveTls;
 use crate::tap::TlsCalls;
+use crate::tap::tls::LiveTls;
 
 /// How long the TLS look may take.
 const TLS_LIMIT: Duration = Duration::from_secs(10);

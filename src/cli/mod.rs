@@ -5,6 +5,8 @@ pub mod at_least;
 pub mod check;
 pub mod completions;
 pub mod config;
+mod context;
+mod dispatch;
 pub mod doctor;
 pub mod drill;
 pub mod explain;
@@ -23,11 +25,12 @@ pub mod signal;
 pub mod status;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use failure::Failure;
 pub use out::{Format, Out};
 
-use crate::domain::ExitCode;
+use crate::domain::{ExitCode, Progress};
 use crate::telemetry::LogFormat;
 
 /// The table of exit codes, below every `--help`. docs/reference/exit-codes.md tells more; a test compares the two.
@@ -84,6 +87,26 @@ pub struct Global {
 /// The commands.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
+    /// One pass: look, say what is wrong, send what changed
+    Run(run::Args),
+    /// Look now and judge; remembers nothing
+    Check(check::Args),
+    /// What the last pass saw, one line per subject
+    Status(status::Args),
+    /// Restore for the proof; sweep left-overs; show evidence
+    Drill(drill::Args),
+    /// What lies in a PostgreSQL archive
+    Archive(archive::Args),
+    /// Is every provider reachable, with which rights, and the fix
+    Doctor(doctor::Args),
+    /// Check a runbook on paper
+    Runbook(runbook::Args),
+    /// Recorded runs
+    History(history::Args),
+    /// One recorded run
+    Show(show::Args),
+    /// Verify or export what is recorded
+    Ledger(ledger::Args),
     /// What a finding code means and what to do
     Explain(explain::Args),
     /// Write a commented configuration to start from
@@ -100,9 +123,20 @@ pub enum Command {
 
 impl Cli {
     /// Does what was asked for.
-    pub async fn run(self, out: &Out) -> Result<ExitCode, Failure> {
+    pub async fn run(self, out: &Out, progress: &Arc<dyn Progress>) -> Result<ExitCode, Failure> {
         let Self { global, command } = self;
+        let desk = dispatch::Desk { config: &global.config, progress, out };
         match command {
+            Command::Run(args) => desk.run(&args).await,
+            Command::Check(args) => desk.check(&args).await,
+            Command::Status(args) => desk.status(&args).await,
+            Command::Drill(args) => desk.drill(&args).await,
+            Command::Archive(args) => desk.archive(&args).await,
+            Command::Doctor(args) => desk.doctor(&args).await,
+            Command::Runbook(args) => desk.runbook(&args),
+            Command::History(args) => desk.history(&args).await,
+            Command::Show(args) => desk.show(&args).await,
+            Command::Ledger(args) => desk.ledger(&args).await,
             Command::Explain(args) => explain::run(&args, out),
             Command::Init(args) => init::run(&args, out),
             Command::Config(args) => config::run(&args, &global.config, out),

@@ -22,7 +22,7 @@ use super::settings::RestoreSettings;
 use super::tree::{Owner, Tree};
 use super::trouble::Trouble;
 use super::untar::{Rules, Untarred, untar};
-use super::wal::{Wanted, WalFetch, WalJob};
+use super::wal::{WalFetch, WalJob, Wanted};
 use crate::archive::{BaseObject, MAX_HISTORY, PartOf, RestorePlan};
 use crate::domain::{Cx, Phase, Receipt, bytes_in_words};
 use crate::store::Store;
@@ -123,11 +123,7 @@ impl BaseWork {
         let limits = &self.settings.limits;
         let segments = plan
             .segments()
-            .map(|segment| Wanted {
-                key: self.in_bucket(&segment.key),
-                name: segment.name,
-                compression: segment.compression,
-            })
+            .map(|segment| Wanted { key: self.in_bucket(&segment.key), name: segment.name, compression: segment.compression })
             .collect();
         let job = WalJob {
             store: self.store().clone(),
@@ -151,8 +147,14 @@ impl BaseWork {
         let written = Arc::new(AtomicU64::new(0));
         let mut all = Untarred::default();
         for object in &plan.base {
-            self.telling.progress(format!("{} of {} restored", bytes_in_words(all.bytes), bytes_in_words(plan.info.cluster_size.unwrap_or(total))));
-            let seen = self.object(object, most.saturating_sub(all.bytes), Arc::clone(&written), plan.info.cluster_size.unwrap_or(0)).await?;
+            self.telling.progress(format!(
+                "{} of {} restored",
+                bytes_in_words(all.bytes),
+                bytes_in_words(plan.info.cluster_size.unwrap_or(total))
+            ));
+            let seen = self
+                .object(object, most.saturating_sub(all.bytes), Arc::clone(&written), plan.info.cluster_size.unwrap_or(0))
+                .await?;
             let is_last_data = object.part_of == PartOf::Data && Some(object.part) == last_data;
             if is_last_data && !(seen.has_control && seen.has_label) {
                 let what = if seen.has_control { "backup_label" } else { "global/pg_control" };
@@ -172,7 +174,9 @@ impl BaseWork {
         let sandbox = &self.held.sandbox;
         let folder = match object.part_of {
             PartOf::Data => sandbox.data(),
-            PartOf::Tablespace(oid) => self.tablespace(oid).map_err(|error| Trouble::disk("make", &sandbox.tablespace(oid), &error))?,
+            PartOf::Tablespace(oid) => {
+                self.tablespace(oid).map_err(|error| Trouble::disk("make", &sandbox.tablespace(oid), &error))?
+            }
         };
         let key = self.in_bucket(&object.key);
         let limits = &self.settings.limits;
@@ -196,7 +200,9 @@ impl BaseWork {
             job.run(&mut reader)
         })
         .await;
-        let untarred = untarred.unwrap_or_else(|_| Err(Trouble::could_not(format!("{key}: our own fault while reading it"), "report this as a bug")));
+        let untarred = untarred.unwrap_or_else(|_| {
+            Err(Trouble::could_not(format!("{key}: our own fault while reading it"), "report this as a bug"))
+        });
         // What could not be read says more than the tar that ended early because of it.
         reading.await.unwrap_or(Ok(()))?;
         let untarred = untarred?;

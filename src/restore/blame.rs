@@ -18,7 +18,10 @@ const OURS: &[(&str, &str)] = &[
     ("Permission denied", "check that drill.user can reach drill.folder"),
     ("has wrong ownership", "check drill.user"),
     ("has group or world access", "check the rights of drill.folder"),
-    ("locale is incompatible with operating system", "install the database's locale (locale-gen), or drill in the source's image"),
+    (
+        "locale is incompatible with operating system",
+        "install the database's locale (locale-gen), or drill in the source's image",
+    ),
     ("invalid value for parameter \"lc_", "install the database's locale (locale-gen), or drill in the source's image"),
     ("could not load library", "install the extension's package, or drill in the source's image"),
     ("could not access file \"$libdir", "install the extension's package, or drill in the source's image"),

@@ -48,7 +48,10 @@ impl CheckWork {
         let role = match reader(&mut session).await {
             Ok(role) => role,
             Err(error) => {
-                return Err(Trouble::could_not(format!("no role for the checks could be made: {}", words(&error)), "report this as a bug"));
+                return Err(Trouble::could_not(
+                    format!("no role for the checks could be made: {}", words(&error)),
+                    "report this as a bug",
+                ));
             }
         };
         session.close().await;
@@ -97,11 +100,7 @@ impl CheckWork {
         let plan = &self.chosen.plan;
         let reached: Option<Lsn> = recovered.reached_lsn.as_deref().and_then(|text| text.parse().ok());
         let start = SegmentName::parse(&recovered.expected_segment).and_then(|name| name.start(plan.segment_size));
-        let seen = format!(
-            "{} on timeline {}",
-            recovered.reached_lsn.as_deref().unwrap_or("no position"),
-            recovered.timeline
-        );
+        let seen = format!("{} on timeline {}", recovered.reached_lsn.as_deref().unwrap_or("no position"), recovered.timeline);
         match plan.target {
             RecoveryTarget::End => {
                 let outcome = match (reached, start) {
@@ -118,8 +117,15 @@ impl CheckWork {
                     (Some(as_of), true) if as_of > moment => Outcome3::Failed,
                     (_, true) => Outcome3::Passed,
                 };
-                let as_of = recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
-                assertion("replay-end", format!("{moment} on timeline {}", plan.timeline), format!("{as_of}, {seen}"), outcome, true)
+                let as_of =
+                    recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
+                assertion(
+                    "replay-end",
+                    format!("{moment} on timeline {}", plan.timeline),
+                    format!("{as_of}, {seen}"),
+                    outcome,
+                    true,
+                )
             }
         }
     }
@@ -247,7 +253,9 @@ pub fn freshness(
     match as_of {
         Some(as_of) if behind(as_of) <= tolerance => (Outcome3::Passed, format!("data as of {as_of} ({})", age(as_of, now))),
         // A quiet cluster archives segments without commits: that is no proof of staleness.
-        Some(as_of) => (Outcome3::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of))),
+        Some(as_of) => {
+            (Outcome3::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of)))
+        }
         None if behind(base_end) <= tolerance => (Outcome3::Passed, format!("no commit replayed, base backup of {base_end}")),
         None => (Outcome3::Undecided, format!("no commit replayed, base backup of {base_end}")),
     }

@@ -78,7 +78,10 @@ impl ChooseWork {
             Refusal::BackupWalMissing { ended, .. } => *ended,
             _ => None,
         };
-        let patience = self.of.archive_timeout_seconds.map_or(YOUNG, |seconds| YOUNG.max(Duration::from_secs_f64(seconds.clamp(0.0, 3_600.0))));
+        let patience = self
+            .of
+            .archive_timeout_seconds
+            .map_or(YOUNG, |seconds| YOUNG.max(Duration::from_secs_f64(seconds.clamp(0.0, 3_600.0))));
         let young = since.is_some_and(|since| {
             let age = self.cx.now.duration_since(since).as_secs_f64() + seconds(began);
             age < patience.as_secs_f64()

@@ -167,9 +167,15 @@ fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
 /// Moves what a restored data directory must not bring to life out of PostgreSQL's sight, and asks for a standby.
 pub fn disarm(data: &Path, owner: Owner) -> io::Result<Vec<String>> {
     let mut moved = Vec::new();
-    for name in
-        ["postgresql.auto.conf", "postmaster.pid", "postmaster.opts", "recovery.conf", "recovery.signal", "standby.signal", "tablespace_map"]
-    {
+    for name in [
+        "postgresql.auto.conf",
+        "postmaster.pid",
+        "postmaster.opts",
+        "recovery.conf",
+        "recovery.signal",
+        "standby.signal",
+        "tablespace_map",
+    ] {
         match fs::rename(data.join(name), data.join(format!("{name}.restored"))) {
             Ok(()) => moved.push(name.to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -129,8 +129,13 @@ pub struct Memory {
 
 impl Memory {
     /// Starts the work of a step, once: a second start of the same step changes nothing.
-    pub fn start<F>(&self, key: (RunId, String), folder: Option<PathBuf>, cancel: CancellationToken, work: impl FnOnce(Telling) -> F)
-    where
+    pub fn start<F>(
+        &self,
+        key: (RunId, String),
+        folder: Option<PathBuf>,
+        cancel: CancellationToken,
+        work: impl FnOnce(Telling) -> F,
+    ) where
         F: Future<Output = Result<Receipt, Trouble>> + Send + 'static,
     {
         let mut jobs = lock(&self.jobs);

@@ -41,9 +41,9 @@ impl Keeper {
         // A group of its own: Ctrl-C at the terminal is for us, we tell the keeper.
         command.process_group(0).env_clear().current_dir(sandbox.folder());
         let hint = "check that the program file of dalsegno can be executed";
-        let mut child = command
-            .spawn()
-            .map_err(|error| Trouble::could_not(format!("could not start {} internal hold: {error}", executable.display()), hint))?;
+        let mut child = command.spawn().map_err(|error| {
+            Trouble::could_not(format!("could not start {} internal hold: {error}", executable.display()), hint)
+        })?;
         let orders = child.stdin.take();
         let Some(out) = child.stdout.take() else {
             return Err(Trouble::could_not("could not start internal hold: no pipe", hint));
@@ -120,7 +120,8 @@ impl Keeper {
     }
 
     async fn tell(&mut self, order: &Order) -> Result<(), Trouble> {
-        let mut line = serde_json::to_vec(order).map_err(|error| Trouble::could_not(error.to_string(), "report this as a bug"))?;
+        let mut line =
+            serde_json::to_vec(order).map_err(|error| Trouble::could_not(error.to_string(), "report this as a bug"))?;
         line.push(b'\n');
         let Some(orders) = &mut self.orders else {
             return Err(lost());
@@ -132,9 +133,8 @@ impl Keeper {
     async fn hear(&mut self, patience: Duration) -> Result<Said, Trouble> {
         let line = tokio::time::timeout(patience, self.said.next_line()).await;
         match line {
-            Ok(Ok(Some(line))) => {
-                serde_json::from_str(&line).map_err(|error| Trouble::could_not(format!("internal hold: {error}"), "report this as a bug"))
-            }
+            Ok(Ok(Some(line))) => serde_json::from_str(&line)
+                .map_err(|error| Trouble::could_not(format!("internal hold: {error}"), "report this as a bug")),
             Ok(_) => Err(lost()),
             Err(_) => Err(Trouble::could_not("internal hold gives no answer", "run the drill again")),
         }
@@ -142,7 +142,10 @@ impl Keeper {
 }
 
 fn lost() -> Trouble {
-    Trouble::could_not("the process that holds the sandbox (internal hold) was killed", "run the drill again; `dalsegno drill gc` removes what is left")
+    Trouble::could_not(
+        "the process that holds the sandbox (internal hold) was killed",
+        "run the drill again; `dalsegno drill gc` removes what is left",
+    )
 }
 
 fn unexpected(said: &Said) -> Trouble {

@@ -39,13 +39,21 @@ pub fn owner(user: &str) -> Result<Owner, Trouble> {
 
 fn not_root(uid: Uid, gid: Gid, name: &str) -> Result<Owner, Trouble> {
     if uid.is_root() {
-        return Err(Trouble::could_not(format!("drill.user {name} is root, and PostgreSQL never runs as root"), "set drill.user to another user"));
+        return Err(Trouble::could_not(
+            format!("drill.user {name} is root, and PostgreSQL never runs as root"),
+            "set drill.user to another user",
+        ));
     }
     Ok(Some((uid, gid)))
 }
 
 /// What must be there before anything is made.
-pub async fn look_before(settings: &RestoreSettings, sandbox: &Sandbox, chosen: Option<&Chosen>, cluster: Option<u64>) -> Result<(), Trouble> {
+pub async fn look_before(
+    settings: &RestoreSettings,
+    sandbox: &Sandbox,
+    chosen: Option<&Chosen>,
+    cluster: Option<u64>,
+) -> Result<(), Trouble> {
     sandbox.socket_fits()?;
     let limits = &settings.limits;
     let cluster = chosen.and_then(|chosen| chosen.plan.info.cluster_size).or(cluster).unwrap_or(0);
@@ -55,7 +63,10 @@ pub async fn look_before(settings: &RestoreSettings, sandbox: &Sandbox, chosen: 
     space::must_fit(&settings.folder, cluster, wal, limits.reserve_bytes)?;
     if let Some(major) = chosen.and_then(|chosen| chosen.plan.info.major()) {
         if major < 12 {
-            return Err(Trouble::could_not(format!("the backup is of PostgreSQL {major}; drills begin with 12"), "restore it by hand"));
+            return Err(Trouble::could_not(
+                format!("the backup is of PostgreSQL {major}; drills begin with 12"),
+                "restore it by hand",
+            ));
         }
         binaries::find(major, &settings.postgres_folders).await?;
     }
@@ -63,7 +74,13 @@ pub async fn look_before(settings: &RestoreSettings, sandbox: &Sandbox, chosen: 
 }
 
 /// Makes it, or finds it made by this very step.
-pub async fn make(settings: &RestoreSettings, sandbox: Sandbox, run: RunId, step: &str, cancel: CancellationToken) -> Result<Arc<Held>, Trouble> {
+pub async fn make(
+    settings: &RestoreSettings,
+    sandbox: Sandbox,
+    run: RunId,
+    step: &str,
+    cancel: CancellationToken,
+) -> Result<Arc<Held>, Trouble> {
     let owner = owner(&settings.user)?;
     let me = i32::try_from(std::process::id()).ok().and_then(ProcessMark::of);
     let maker = me.ok_or_else(|| Trouble::could_not("/proc does not show our own process", "mount /proc"))?;

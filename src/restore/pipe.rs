@@ -80,14 +80,7 @@ async fn hand_over(
 
 /// One range of the object, as it was when it was looked at first. What breaks off is asked for again in smaller pieces, so that a
 /// connection which never lives long still brings the whole.
-async fn part(
-    store: &Store,
-    source: &Source,
-    from: u64,
-    length: u64,
-    etag: &str,
-    patience: &Patience,
-) -> Result<Bytes, Trouble> {
+async fn part(store: &Store, source: &Source, from: u64, length: u64, etag: &str, patience: &Patience) -> Result<Bytes, Trouble> {
     let mut have = BytesMut::new();
     let mut piece = length;
     while (have.len() as u64) < length {

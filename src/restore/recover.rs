@@ -104,7 +104,17 @@ impl RecoverWork {
             let began = Instant::now();
             let log_from = fs::metadata(self.held.sandbox.log()).map_or(0, |log| log.len());
             let pid = self.start(&postgres, &control, chosen, keeper).await?;
-            let mut watch = Watch { work: self, chosen, wal, keeper, pid, log_from, session: None, replay: Replay::new(), role: String::new() };
+            let mut watch = Watch {
+                work: self,
+                chosen,
+                wal,
+                keeper,
+                pid,
+                log_from,
+                session: None,
+                replay: Replay::new(),
+                role: String::new(),
+            };
             let ended = watch.until_end(&mut times, began).await?;
             match ended {
                 Glance::Reached { note } => {
@@ -131,7 +141,10 @@ impl RecoverWork {
                 }
             }
         }
-        Err(Trouble::could_not("the source's limits (max_connections and the like) keep growing in the WAL", "report this as a bug"))
+        Err(Trouble::could_not(
+            "the source's limits (max_connections and the like) keep growing in the WAL",
+            "report this as a bug",
+        ))
     }
 
     fn control(&self) -> Result<ControlFile, Trouble> {
@@ -140,7 +153,13 @@ impl RecoverWork {
         ControlFile::parse(&bytes).map_err(|error| Trouble::bad(format!("global/pg_control of the backup: {error}")))
     }
 
-    async fn start(&self, postgres: &Postgres, control: &ControlFile, chosen: &Chosen, keeper: &mut Keeper) -> Result<i32, Trouble> {
+    async fn start(
+        &self,
+        postgres: &Postgres,
+        control: &ControlFile,
+        chosen: &Chosen,
+        keeper: &mut Keeper,
+    ) -> Result<i32, Trouble> {
         let target_time = chosen.plan.target.for_postgres();
         let conf = Conf {
             sandbox: &self.held.sandbox,
@@ -191,7 +210,10 @@ impl RecoverWork {
                 break;
             }
             if began.elapsed() > PROMOTION || Instant::now() > self.cx.deadline {
-                return Err(Trouble::could_not("PostgreSQL was told to promote and has not in two minutes", "run the drill again"));
+                return Err(Trouble::could_not(
+                    "PostgreSQL was told to promote and has not in two minutes",
+                    "run the drill again",
+                ));
             }
         }
         times.promote = seconds(began);
@@ -203,7 +225,10 @@ impl RecoverWork {
         let expected = chosen.end;
         let start = expected.start(size).unwrap_or(Lsn(0));
         if chosen.plan.target == RecoveryTarget::End && end.switch < start {
-            return Err(Trouble::bad(format!("recovery ended at {}, before {start}, the start of segment {expected}", end.switch)));
+            return Err(Trouble::bad(format!(
+                "recovery ended at {}, before {start}, the start of segment {expected}",
+                end.switch
+            )));
         }
         let isolation = isolation::show(session, pid).await.map_err(|error| lost(&error))?;
         // The position behind the last record may be the first byte of a segment that does not exist.
@@ -219,7 +244,15 @@ impl RecoverWork {
         })
     }
 
-    fn receipt(&self, chosen: &Chosen, recovered: &Recovered, postgres: &Postgres, times: &Times, notes: Vec<String>, wal: &WalFetch) -> Receipt {
+    fn receipt(
+        &self,
+        chosen: &Chosen,
+        recovered: &Recovered,
+        postgres: &Postgres,
+        times: &Times,
+        notes: Vec<String>,
+        wal: &WalFetch,
+    ) -> Receipt {
         let isolation = recovered.isolation.as_ref().map_or(Isolation::None, |shown| shown.isolation);
         let facts: Vec<&String> = recovered.isolation.iter().flat_map(|shown| shown.facts.iter().chain(&shown.against)).collect();
         let mut outputs = Map::new();
@@ -246,7 +279,10 @@ impl RecoverWork {
 }
 
 fn lost(error: &sqlx::Error) -> Trouble {
-    Trouble::could_not(format!("the restored PostgreSQL does not answer: {}", words(error)), "look at the drill's log, then run it again")
+    Trouble::could_not(
+        format!("the restored PostgreSQL does not answer: {}", words(error)),
+        "look at the drill's log, then run it again",
+    )
 }
 
 /// One running server, watched.
@@ -280,7 +316,10 @@ impl Watch<'_> {
                 return Err(trouble);
             }
             if Instant::now() > self.work.cx.deadline {
-                return Err(Trouble::could_not(format!("no time is left: {}", self.progress()), "give the step a later deadline"));
+                return Err(Trouble::could_not(
+                    format!("no time is left: {}", self.progress()),
+                    "give the step a later deadline",
+                ));
             }
             let title = title::of_startup(self.pid);
             if let Some(segment) = title.as_ref().and_then(|title| SegmentName::parse(&title.segment)) {
@@ -332,7 +371,8 @@ impl Watch<'_> {
                     Some("28000" | "28P01") => {}
                     // No such database: every cluster has this one.
                     Some("3D000") => {
-                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await {
+                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await
+                        {
                             self.session = Some(session);
                             self.role = role;
                             return Ok(());
@@ -342,7 +382,10 @@ impl Watch<'_> {
                         let log = blame::tail(&self.work.held.sandbox.log(), self.log_from);
                         return Err(match blame::of_an_end("refuses connections", None, &log) {
                             could_not @ Trouble::CouldNot { .. } => could_not,
-                            _ => Trouble::could_not(format!("PostgreSQL refuses connections: {}", words(&error)), "look at the drill's log"),
+                            _ => Trouble::could_not(
+                                format!("PostgreSQL refuses connections: {}", words(&error)),
+                                "look at the drill's log",
+                            ),
                         });
                     }
                     // Starting up, or the socket is not there yet.
@@ -416,7 +459,10 @@ impl Watch<'_> {
                 "replay stopped at {at}, before segment {expected}, though all segments are there: the WAL in them does not follow on. PostgreSQL says: {log}"
             )));
         }
-        Err(Trouble::could_not(format!("replay has not moved from {at} for {} s: {log}", limit.as_secs()), "look at the load of this machine, then run the drill again"))
+        Err(Trouble::could_not(
+            format!("replay has not moved from {at} for {} s: {log}", limit.as_secs()),
+            "look at the load of this machine, then run the drill again",
+        ))
     }
 }
 

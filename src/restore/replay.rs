@@ -111,7 +111,8 @@ pub struct End {
 
 /// Reads it from the history file that the promotion wrote: the server's own record of where it stopped.
 pub async fn read_end(session: &mut Session, sandbox: &Sandbox) -> Result<End, Trouble> {
-    let unclear = |what: String| Trouble::could_not(format!("the end of recovery could not be read: {what}"), "report this as a bug");
+    let unclear =
+        |what: String| Trouble::could_not(format!("the end of recovery could not be read: {what}"), "report this as a bug");
     let row = session
         .row("select pg_walfile_name(pg_current_wal_insert_lsn() + 1), extract(epoch from pg_last_xact_replay_timestamp())")
         .await

@@ -21,7 +21,9 @@ use super::sweep::end_processes;
 use super::trouble::Trouble;
 use super::verbs::{BASE, CHECK, CHOOSE, MAKE, RECOVER, VERBS};
 use crate::archive::RecoveryTarget;
-use crate::domain::{Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, State, SqlCheck, Subject, Undone, VerbSpec};
+use crate::domain::{
+    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, SqlCheck, State, Subject, Undone, VerbSpec,
+};
 
 /// Restores archives into sandboxes and asks what came back.
 pub struct Restorer {
@@ -184,7 +186,10 @@ impl Act for Restorer {
         let spec = VERBS.iter().find(|spec| spec.name == call.verb);
         let spec = spec.ok_or_else(|| refuse(format!("no verb {}", call.verb), "see `dalsegno runbook verbs`".to_owned()))?;
         if let Some(missing) = spec.required.iter().find(|name| call.args.get(**name).is_none_or(Value::is_null)) {
-            return Err(refuse(format!("{} needs the argument {missing}", call.verb), format!("give it under `with:` of step {}", call.step)));
+            return Err(refuse(
+                format!("{} needs the argument {missing}", call.verb),
+                format!("give it under `with:` of step {}", call.step),
+            ));
         }
         let sandbox = self.sandbox_of(call);
         let folder = sandbox.folder().display().to_string();

@@ -54,7 +54,9 @@ pub fn sweep(folder: &Path, now: Timestamp) -> Vec<Swept> {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        if name.strip_prefix('.').is_some_and(|rest| rest.starts_with(NAME)) && (name.ends_with(".new") || name.ends_with(".gone")) {
+        if name.strip_prefix('.').is_some_and(|rest| rest.starts_with(NAME))
+            && (name.ends_with(".new") || name.ends_with(".gone"))
+        {
             swept.extend(sweep_passing(&entry.path(), now));
         } else if name.starts_with(NAME) {
             swept.extend(sweep_one(&entry.path()));
@@ -68,8 +70,7 @@ pub fn sweep(folder: &Path, now: Timestamp) -> Vec<Swept> {
 fn sweep_one(folder: &Path) -> Option<Swept> {
     let sandbox = Sandbox::at(folder);
     let marker = sandbox.marker()?;
-    let mut swept =
-        Swept { folder: folder.to_owned(), run: Some(marker.run), outcome: SweptOutcome::Living, ended: Vec::new() };
+    let mut swept = Swept { folder: folder.to_owned(), run: Some(marker.run), outcome: SweptOutcome::Living, ended: Vec::new() };
     if marker.maker.is_alive() {
         return Some(swept);
     }

@@ -63,12 +63,8 @@ enum Kind {
 /// Reads the whole tar. Ends with an error unless the end-of-archive mark was there and nothing but zeros behind it.
 pub fn untar(input: &mut impl Read, tree: &mut Tree, rules: &Rules<'_>) -> Result<Untarred, Trouble> {
     let mut source = Source { input, buffer: vec![0; BUFFER], begin: 0, end: 0 };
-    let limits = Limits {
-        max_metadata_size: MAX_METADATA,
-        max_path_len: Some(4096),
-        max_pending_entries: 16,
-        max_sparse_entries: 1,
-    };
+    let limits =
+        Limits { max_metadata_size: MAX_METADATA, max_path_len: Some(4096), max_pending_entries: 16, max_sparse_entries: 1 };
     let mut parser = Parser::new(limits);
     let mut seen = Untarred::default();
     loop {
@@ -157,7 +153,8 @@ fn take<R: Read>(
         Kind::Folder => tree.make_folder(&member.path).map_err(|error| written(rules.key, &text, &error)),
         Kind::File => {
             if member.size > rules.max_bytes.saturating_sub(seen.bytes) {
-                let why = format!("{text:?} says {} bytes, more than the cluster can hold ({} bytes)", member.size, rules.max_bytes);
+                let why =
+                    format!("{text:?} says {} bytes, more than the cluster can hold ({} bytes)", member.size, rules.max_bytes);
                 return Err(bad(rules.key, &why));
             }
             if text.starts_with("pg_wal/") {

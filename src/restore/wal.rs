@@ -282,7 +282,9 @@ async fn bring(shared: &Arc<Shared>, index: usize, wanted: &Wanted) -> Result<u6
     let (job, segment) = (Arc::clone(shared), wanted.clone());
     let placed = tokio::task::spawn_blocking(move || place(&job.job, &segment, &bytes)).await;
     drop((turn, memory));
-    let placed = placed.unwrap_or_else(|_| Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug")));
+    let placed = placed.unwrap_or_else(|_| {
+        Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug"))
+    });
     placed.map(|()| stored)
 }
 

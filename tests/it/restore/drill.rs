@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dalsegno::domain::{
-    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId, Subject,
-    SubjectKind, SystemId, Undone,
+    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId,
+    Subject, SubjectKind, SystemId, Undone,
 };
 use dalsegno::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use dalsegno::store::{Store, StoreConfig};

@@ -1,0 +1,219 @@
+//! From a command to what it works with: opens what `app` gives, runs, closes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+
+use super::context::Context;
+use super::drill::Steps;
+use super::failure::say;
+use super::{Failure, Out, archive, check, doctor, drill, history, ledger, run, runbook, show, status};
+use crate::app::{App, AppError, Drills, Ledger, VERBS};
+use crate::conductor::drill::{Ground, SweptHow, Unwatched, sweep_drills};
+use crate::conductor::{self, Pass, Swept};
+use crate::domain::{Act, Cx, ExitCode, Explained, Permit, Progress};
+
+/// A drill may take a day; what a step may take is in the runbook.
+const DRILL_LIMIT: Duration = Duration::from_secs(86_400);
+/// A person waits for an audit of a large archive.
+const AUDIT_LIMIT: Duration = Duration::from_secs(3_600);
+
+/// What commands share: where the configuration lies, and where progress goes.
+pub struct Desk<'a> {
+    /// Files or folders that were named.
+    pub config: &'a [PathBuf],
+    /// Where progress is told.
+    pub progress: &'a Arc<dyn Progress>,
+    /// Where data goes.
+    pub out: &'a Out,
+}
+
+impl Desk<'_> {
+    fn app(&self) -> Result<App, Failure> {
+        let app = App::load(self.config)?;
+        for warning in app.warnings() {
+            say(&format!("warning: {warning}"));
+        }
+        Ok(app)
+    }
+
+    /// One pass.
+    pub async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
+        let app = self.app()?;
+        let (limit, provider_limit) = app.limits();
+        let context = Context::begin(self.progress, limit)?;
+        let book = app.ledger(context.cx.now).await?;
+        let drills = app.drills()?;
+        let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify()?);
+        let site = app.settings().site.clone();
+        let work = Pass {
+            site: &site,
+            looks: &looks,
+            expected: &expected,
+            ledger: &book,
+            budgets: &budgets,
+            provider_limit,
+            drills: &drills.folder,
+            sweep: &|cx| sweep_of(&drills, &site, cx),
+            notify: notify.as_ref(),
+            exit: args.rule(),
+        };
+        let outcome = conductor::pass(&work, &context.cx).await;
+        book.close().await;
+        let exit = run::show(&outcome?, &site, self.out)?;
+        Ok(context.exit(exit))
+    }
+
+    /// Looks now and judges; nothing is recorded.
+    pub async fn check(&self, args: &check::Args) -> Result<ExitCode, Failure> {
+        let app = self.app()?;
+        let (limit, provider_limit) = app.limits();
+        let context = Context::begin(self.progress, limit)?;
+        // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
+        let book = existing_ledger(&app, context.cx.now).await?;
+        let (looks, expected) = (app.looks(), app.expected());
+        let checked =
+            conductor::check(&looks, &expected, book.as_ref(), args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
+        let exit = check::show(&checked.await?, &app.settings().site, self.out)?;
+        Ok(context.exit(exit))
+    }
+
+    /// What the last pass saw.
+    pub async fn status(&self, args: &status::Args) -> Result<ExitCode, Failure> {
+        let app = self.app()?;
+        let now = Timestamp::now();
+        let book = app.ledger(now).await?;
+        let mut expected = app.expected();
+        expected.covers = app.looks().iter().flat_map(|look| look.observer.covers()).collect();
+        let status = conductor::status(&book, &expected, &app.settings().site, now).await?;
+        status::show(status, args, self.out)
+    }
+
+    /// How to get there, provider by provider.
+    pub async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
+        let app = self.app()?;
+        let (limit, provider_limit) = app.limits();
+        let context = Context::begin(self.progress, limit)?;
+        let placeholders = app.expected().placeholders;
+        let found =
+            conductor::examine(&app.looks(), &placeholders, args.provider.as_deref(), provider_limit, &context.cx).await?;
+        Ok(context.exit(doctor::show(&found, self.out)?))
+    }
+
+    /// Drills, their left-overs and their evidence.
+    pub async fn drill(&self, args: &drill::Args) -> Result<ExitCode, Failure> {
+        let app = self.app()?;
+        let context = Context::begin(self.progress, DRILL_LIMIT)?;
+        let drills = app.drills()?;
+        let site = app.settings().site.clone();
+        let acts: [&dyn Act; 1] = [&drills.restorer];
+        let requests = || drills.requests();
+        let ground = Ground {
+            site: &site,
+            drills: &drills.folder,
+            acts: &acts,
+            guard: &|call, spec| guard(call, spec),
+            watch: &Steps,
+            requests: &requests,
+        };
+        let exit = match &args.command {
+            None => drill::start(&args.start, &context.cx, &ground, &drills.databases, self.out).await?,
+            Some(drill::Command::Gc(gc)) => drill::gc(gc, &context.cx, &ground, self.out).await?,
+            Some(drill::Command::Report(report)) => drill::show_report(report, &ground, self.out)?,
+        };
+        Ok(context.exit(exit))
+    }
+
+    /// Runbooks, on paper.
+    pub fn runbook(&self, args: &runbook::Args) -> Result<ExitCode, Failure> {
+        runbook::run(args, &VERBS, self.out)
+    }
+
+    /// What lies in an archive.
+    pub async fn archive(&self, args: &archive::Args) -> Result<ExitCode, Failure> {
+        let app = self.app()?;
+        let context = Context::begin(self.progress, AUDIT_LIMIT)?;
+        let which = args.command.which().subject.as_deref();
+        let (archives, gaps) = app.audit(&context.cx, which, args.command.needs_headers()).await?;
+        let looked = archive::Looked { archives, gaps };
+        Ok(context.exit(archive::show(&args.command, &looked, context.cx.now, self.out)?))
+    }
+
+    /// Recorded runs.
+    pub async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        history::run(args, &book, now, self.out).await
+    }
+
+    /// One recorded run.
+    pub async fn show(&self, args: &show::Args) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        show::run(args, &book, now, self.out).await
+    }
+
+    /// The ledger itself.
+    pub async fn ledger(&self, args: &ledger::Args) -> Result<ExitCode, Failure> {
+        let (book, _) = self.ledger_now().await?;
+        ledger::run(args, &book, self.out).await
+    }
+
+    async fn ledger_now(&self) -> Result<(Ledger, Timestamp), Failure> {
+        let now = Timestamp::now();
+        Ok((self.app()?.ledger(now).await?, now))
+    }
+}
+
+/// The ledger where there is one: to look must not make it.
+async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Ledger>, AppError> {
+    if !app.settings().state_folder.join("ledger.sqlite").exists() {
+        return Ok(None);
+    }
+    app.ledger(now).await.map(Some)
+}
+
+/// What may be done in a drill: looking, and making things of our own. Whatever changes or destroys has no place in one yet.
+fn guard(call: &crate::domain::Call, spec: &crate::domain::VerbSpec) -> Permit {
+    use crate::domain::{Refused, Risk};
+    match spec.risk {
+        Risk::Looks | Risk::Sandbox => Permit::Yes,
+        Risk::Changes | Risk::Destroys => Permit::No(Refused {
+            why: format!("{} {}: no policy allows that in a drill", call.verb, spec.risk.as_str()),
+            hint: "leave the step out of the runbook".to_owned(),
+        }),
+    }
+}
+
+/// Sweeps drills whose process is gone, in the words of a pass.
+fn sweep_of<'a>(drills: &'a Drills, site: &'a str, cx: Cx) -> BoxFuture<'a, Swept> {
+    Box::pin(async move {
+        let acts: [&dyn Act; 1] = [&drills.restorer];
+        let requests = || drills.requests();
+        let ground = Ground {
+            site,
+            drills: &drills.folder,
+            acts: &acts,
+            guard: &|call, spec| guard(call, spec),
+            watch: &Unwatched,
+            requests: &requests,
+        };
+        let mut told = Swept::default();
+        match sweep_drills(&cx, &ground).await {
+            Ok(swept) => swept.into_iter().for_each(|one| tell(&mut told, one.run, one.how)),
+            Err(error) => told.stuck.push(format!("{error}; {}", error.hint().unwrap_or_default())),
+        }
+        told
+    })
+}
+
+fn tell(told: &mut Swept, run: crate::domain::RunId, how: SweptHow) {
+    match how {
+        SweptHow::Living => {}
+        SweptHow::Discarded => told.closed.push(format!("drill {run}: nothing was begun, folder removed")),
+        SweptHow::Closed { left_over } if left_over.is_empty() => told.closed.push(format!("drill {run}: closed as interrupted")),
+        SweptHow::Closed { left_over } => told.stuck.push(format!("drill {run}: left over {}", left_over.join(", "))),
+        SweptHow::Stuck { why, hint } => told.stuck.push(format!("drill {run}: {why} ({hint})")),
+    }
+}
