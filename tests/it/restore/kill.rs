@@ -199,9 +199,9 @@ async fn a_restore_of_whole_segments_stays_below_96_mib_of_memory() {
     }
     for (wal, base) in [(WalCompression::Lz4, BaseCompression::Lz4), (WalCompression::None, BaseCompression::None)] {
         let archive = Archive::of(wal, |options| options.segment_mib(16)).await;
-        archive.pg.write_accounts(600_000).await.unwrap();
+        archive.pg.write_accounts(300_000).await.unwrap();
         archive.barman.backup(&archive.pg, base).await.unwrap();
-        archive.pg.churn(12).await.unwrap();
+        archive.pg.churn(8).await.unwrap();
         archive.pg.switch_and_wait_archived().await.unwrap();
         let folder = Folder::new("drills").unwrap();
         let began = Instant::now();
