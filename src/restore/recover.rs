@@ -223,6 +223,14 @@ impl RecoverWork {
         wal: &WalFetch,
     ) -> Receipt {
         let isolation = recovered.isolation.as_ref().map_or(Isolation::None, |shown| shown.isolation);
+        let mut notes = notes;
+        if isolation < self.settings.isolation {
+            notes.push(format!(
+                "isolation is {}, at least {} was asked for",
+                isolation.as_str(),
+                self.settings.isolation.as_str()
+            ));
+        }
         let facts: Vec<&String> = recovered.isolation.iter().flat_map(|shown| shown.facts.iter().chain(&shown.against)).collect();
         let mut outputs = Map::new();
         let mut put = |name: &str, value: serde_json::Value| outputs.insert(name.to_owned(), value);

@@ -153,14 +153,14 @@ impl Drill {
         Self { restorer, folder, kept_folder: None, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
     }
 
-    pub(super) fn call(&self, step: &str, verb: &str, args: Value) -> Call {
+    pub(super) fn call(&self, step: &str, verb: &str, args: &Value) -> Call {
         let args = args.as_object().cloned().unwrap_or_else(Map::new);
         Call { run: self.run, step: step.to_owned(), verb: verb.to_owned(), args }
     }
 
     /// One step to its end.
     pub(super) async fn step(&mut self, step: &str, verb: &str, args: Value) -> State {
-        let call = self.call(step, verb, args);
+        let call = self.call(step, verb, &args);
         let intent = match self.restorer.intend(&call) {
             Ok(intent) => intent,
             Err(refused) => return State::CouldNot { why: refused.why, hint: refused.hint },

@@ -81,6 +81,11 @@ fn wait_to_be_killed(point: &str) {
 }
 
 fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> Child {
+    begin_as(archive, folder, point, seed, None).0
+}
+
+/// Also gives what it said.
+fn begin_as(archive: &Archive, folder: &Path, point: &str, seed: u64, user: Option<(u32, u32)>) -> (Child, Vec<String>) {
     let keys = archive.weed.keys().admin();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", "restore::kill::a_drill_to_be_killed"]);
@@ -88,6 +93,9 @@ fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> Child {
     command.env("DRILL_ENDPOINT", archive.weed.endpoint()).env("DRILL_BUCKET", &archive.bucket);
     command.env("DRILL_KEY", &keys.id).env("DRILL_SECRET", &keys.secret);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // The runner prints the test's name on the same line.
@@ -97,7 +105,7 @@ fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> Child {
         line.contains(&format!("AT {point}"))
     });
     assert!(there, "the drill ended before it came to {point}: {said:?}");
-    child
+    (child, said)
 }
 
 fn empty(folder: &Path) -> bool {
@@ -181,6 +189,25 @@ async fn a_keeper_that_is_killed_ends_the_drill_as_unknown_and_leaves_nothing() 
     drill.leaves_nothing();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn without_root_all_is_done_as_the_same_user_and_still_sealed() {
+    if !servers_are_here() {
+        return;
+    }
+    let Some(user) = lab::User::unprivileged().unwrap().ids() else {
+        return eprintln!("SKIPPED: the other tests run without root already");
+    };
+    let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
+    let folder = Folder::new("drills").unwrap();
+    std::os::unix::fs::chown(folder.path(), Some(user.0), Some(user.1)).unwrap();
+    let (mut child, said) = begin_as(&archive, folder.path(), "checks", 1, Some(user));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = said.join("\n");
+    assert!(said.contains("checks: Done") && said.contains("sealed"), "{said}");
+    assert!(soon(|| empty(folder.path())));
+}
+
 /// The most memory that a process has had in RAM, in KiB.
 fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -199,9 +226,9 @@ async fn a_restore_of_whole_segments_stays_below_96_mib_of_memory() {
     }
     for (wal, base) in [(WalCompression::Lz4, BaseCompression::Lz4), (WalCompression::None, BaseCompression::None)] {
         let archive = Archive::of(wal, |options| options.segment_mib(16)).await;
-        archive.pg.write_accounts(600_000).await.unwrap();
+        archive.pg.write_accounts(300_000).await.unwrap();
         archive.barman.backup(&archive.pg, base).await.unwrap();
-        archive.pg.churn(12).await.unwrap();
+        archive.pg.churn(8).await.unwrap();
         archive.pg.switch_and_wait_archived().await.unwrap();
         let folder = Folder::new("drills").unwrap();
         let began = Instant::now();
