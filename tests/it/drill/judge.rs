@@ -226,6 +226,16 @@ fn a_long_drill_does_not_lengthen_the_rpo() {
 }
 
 #[test]
+fn on_a_quiet_cluster_a_check_that_would_see_stale_data_stands_for_the_commit_times() {
+    let mut drill = perfect();
+    drill.set("fresh", Outcome3::Undecided);
+    drill.assertions().push(assertion("newest order", Outcome3::Passed, false));
+    assert_eq!(drill.judged().verdict, Unknown, "a check that cannot see stale data does not stand for it");
+    drill.assertions().push(assertion("heartbeat row", Outcome3::Passed, true));
+    assert_eq!(drill.judged().verdict, Verdict::Proven);
+}
+
+#[test]
 fn replay_beyond_the_expected_segment_is_no_fault_and_a_time_target_is_told_by_its_assertion() {
     let mut drill = perfect();
     outputs(&mut drill.records, "pg.recover").insert("reached_segment".into(), json!("000000030000000000000090"));
