@@ -24,6 +24,8 @@ pub struct Loaded {
     pub placeholders: Vec<Placeholder>,
     /// What cannot be looked at because of a placeholder or a missing secret.
     pub gaps: Vec<Gap>,
+    /// The store that each database lies on, those that cannot be used included.
+    pub rests_on: BTreeMap<Subject, Subject>,
     /// Worth saying.
     pub warnings: Vec<Mistake>,
 }
@@ -79,6 +81,7 @@ fn build(sources: &[PathBuf], env: &BTreeMap<String, String>, secrets: bool) -> 
         settings,
         placeholders: work.placeholders.clone(),
         gaps: std::mem::take(&mut work.gaps),
+        rests_on: std::mem::take(&mut work.rests_on),
         warnings: std::mem::take(&mut work.warnings),
     };
     Ok((loaded, work))
@@ -95,6 +98,7 @@ pub(super) struct Work {
     /// Refused by `config check`; a pass goes on.
     pub(super) refused: Vec<Mistake>,
     pub(super) gaps: Vec<Gap>,
+    pub(super) rests_on: BTreeMap<Subject, Subject>,
     pub(super) warnings: Vec<Mistake>,
 }
 
@@ -108,6 +112,7 @@ impl Default for Work {
             fatal: Vec::new(),
             refused: Vec::new(),
             gaps: Vec::new(),
+            rests_on: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }
