@@ -110,7 +110,8 @@ fn lines(compression: Compression, body: &[u8], keep: fn(&str) -> Option<String>
     let Ok(plain) = compression.head(body, SMALL) else { return unreadable(body) };
     let text = String::from_utf8_lossy(&plain);
     let text: String = text.lines().filter_map(keep).map(|line| line + "\n").collect();
-    Kept::Derived(json!({ "text": text }))
+    // Uncompressed text is padded with line ends by the replay, which readers skip.
+    if compression == Compression::None { Kept::Bytes(text.into_bytes()) } else { Kept::Derived(json!({ "text": text })) }
 }
 
 /// Timeline and position; the reason is free text.
