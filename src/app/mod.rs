@@ -20,7 +20,7 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
-pub use recordings::{replay, replayed_catalogues};
+pub use recordings::{Making, replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{

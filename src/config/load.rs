@@ -28,6 +28,8 @@ pub struct Loaded {
     pub rests_on: BTreeMap<Subject, Subject>,
     /// Worth saying.
     pub warnings: Vec<Mistake>,
+    /// As it was written, all files and overrides laid together: secrets are references in it.
+    pub written: serde_json::Value,
 }
 
 /// For a pass: goes on with everything that can be used. Only mistakes of form and meaning are refused; placeholders and
@@ -78,6 +80,7 @@ fn build(sources: &[PathBuf], env: &BTreeMap<String, String>, secrets: bool) -> 
         work.refused.push(work.refusal(placeholder));
     }
     let loaded = Loaded {
+        written: work.root.to_json("", &|_| false),
         settings,
         placeholders: work.placeholders.clone(),
         gaps: std::mem::take(&mut work.gaps),

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/failures")
 }
 
 /// The whole recording of an entry, in a folder of its own.
-pub fn compose(root: &Path, name: &str) -> TempDir {
+pub(crate) fn compose(root: &Path, name: &str) -> TempDir {
     let whole = tempfile::tempdir().unwrap();
     let entry = root.join(name);
     let base = fs::read_to_string(entry.join("base")).unwrap_or_else(|_| panic!("tests/failures/{name} names no base"));
@@ -25,7 +25,6 @@ pub fn compose(root: &Path, name: &str) -> TempDir {
             // As the other pass was before its own changes; the changes of this one lie in this entry.
             copy(&root.join("bases").join(base.trim()).join(other.trim()), pass);
             copy(&entry.join(pass.file_name().unwrap()), pass);
-            // Bases have one denied list: none.
         }
     }
     for pass in &passes {
@@ -50,8 +49,8 @@ fn change(store: &Path) {
             assert!(list.len() < before, "{}: list.drop names {gone}, which is not there", store.display());
         }
     }
-    write(&store.join("list.jsonl"), add(list, &store.join("list.add.jsonl")));
-    write(&store.join("reads.jsonl"), add(rows(&store.join("reads.jsonl")), &store.join("reads.add.jsonl")));
+    write(&store.join("list.jsonl"), &add(list, &store.join("list.add.jsonl")));
+    write(&store.join("reads.jsonl"), &add(rows(&store.join("reads.jsonl")), &store.join("reads.add.jsonl")));
 }
 
 fn add(mut rows_: Vec<Value>, file: &Path) -> Vec<Value> {
@@ -71,8 +70,8 @@ fn rows(file: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).collect()
 }
 
-fn write(file: &Path, rows: Vec<Value>) {
-    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+fn write(file: &Path, rows: &[Value]) {
+    let text = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     fs::write(file, text).unwrap();
 }
 

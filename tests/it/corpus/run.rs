@@ -12,7 +12,7 @@ use super::table::Entry;
 
 /// What came of one recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Exactly what was expected.
     AsExpected,
     /// What was expected is not there.
@@ -23,15 +23,15 @@ pub enum Outcome {
     Broken(String),
 }
 
-pub async fn fault(root: &Path, entry: &Entry) -> Outcome {
+pub(crate) async fn fault(root: &Path, entry: &Entry) -> Outcome {
     judge(compose(root, entry.name).path()).await
 }
 
-pub async fn twin(root: &Path, entry: &Entry) -> Outcome {
+pub(crate) async fn twin(root: &Path, entry: &Entry) -> Outcome {
     judge(compose(root, &format!("{}.twin", entry.name)).path()).await
 }
 
-pub async fn judge(folder: &Path) -> Outcome {
+pub(crate) async fn judge(folder: &Path) -> Outcome {
     let expected = Expectation::read(folder).unwrap().expect("every entry of the corpus says what must come of it");
     let mut wanted: Vec<String> = expected
         .findings

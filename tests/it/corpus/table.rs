@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use super::run::Outcome;
 
 /// One fault.
-pub struct Entry {
+pub(crate) struct Entry {
     /// The name of its folder; the twin's ends in `.twin`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The system it happens in.
-    pub system: &'static str,
+    pub(crate) system: &'static str,
     /// What of it these means do not show, if anything.
-    pub unseen: &'static str,
+    pub(crate) unseen: &'static str,
 }
 
 const fn entry(system: &'static str, name: &'static str) -> Entry {
@@ -23,7 +23,7 @@ const fn partly(system: &'static str, name: &'static str, unseen: &'static str) 
     Entry { name, system, unseen }
 }
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     entry("archive", "wal-overwritten-by-foreign-system"),
     entry("archive", "orphan-future-timeline-history"),
     entry("archive", "wal-object-zero-bytes"),
@@ -72,7 +72,7 @@ pub const ENTRIES: &[Entry] = &[
 type Row<'a> = (&'a Entry, Outcome, Outcome);
 
 /// The table per system, and the line that counts.
-pub fn report(rows: &[Row<'_>]) -> String {
+pub(crate) fn report(rows: &[Row<'_>]) -> String {
     let mut text = String::new();
     let mut by_system: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
     for row in rows {
