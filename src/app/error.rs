@@ -22,13 +22,16 @@ pub enum AppError {
     Config(#[from] crate::config::ConfigErrors),
     /// The files of a recording.
     #[error(transparent)]
-    Recording(#[from] crate::tap::RecordingError),
+    Recording(Box<crate::tap::RecordingError>),
     /// What a recording says of the ledger.
     #[error(transparent)]
-    Replay(#[from] crate::conductor::ReplayError),
-    /// A replay needs a folder for its ledger.
-    #[error("cannot make a temporary folder")]
+    Replay(Box<crate::conductor::ReplayError>),
+    /// A recording is files, and a replay needs a folder for its ledger.
+    #[error("cannot write a file of a recording or a replay")]
     Scratch(#[source] std::io::Error),
+    /// The configuration has no text form.
+    #[error("cannot write the configuration into the recording: {0}")]
+    Written(String),
     /// A recording without passes.
     #[error("the recording holds no pass")]
     NoPass,
@@ -50,6 +53,18 @@ pub enum AppError {
     },
 }
 
+impl From<crate::tap::RecordingError> for AppError {
+    fn from(error: crate::tap::RecordingError) -> Self {
+        Self::Recording(Box::new(error))
+    }
+}
+
+impl From<crate::conductor::ReplayError> for AppError {
+    fn from(error: crate::conductor::ReplayError) -> Self {
+        Self::Replay(Box::new(error))
+    }
+}
+
 impl Explained for AppError {
     fn code(&self) -> &'static str {
         match self {
@@ -59,7 +74,7 @@ impl Explained for AppError {
             Self::Config(error) => error.code(),
             Self::Recording(error) => error.code(),
             Self::Replay(error) => error.code(),
-            Self::Scratch(_) => "temporary-folder",
+            Self::Written(_) | Self::Scratch(_) => "recording-file",
             Self::NoPass => "recording-empty",
             Self::Http(_) => "http-client",
             Self::NotConfigured { .. } => "not-configured",
@@ -74,7 +89,7 @@ impl Explained for AppError {
             Self::Config(error) => error.hint(),
             Self::Recording(error) => error.hint(),
             Self::Replay(error) => error.hint(),
-            Self::Scratch(_) => Some("is $TMPDIR writable, and has it space?".to_owned()),
+            Self::Written(_) | Self::Scratch(_) => Some("are the folder and $TMPDIR writable, and have they space?".to_owned()),
             Self::NoPass => Some("make it anew: dalsegno check --record DIR".to_owned()),
             Self::Http(_) => Some("are there trusted authorities on this machine?  ls /etc/ssl/certs".to_owned()),
             Self::NotConfigured { .. } => Some("dalsegno config show".to_owned()),
@@ -83,13 +98,13 @@ impl Explained for AppError {
 
     fn exit(&self) -> Exit {
         match self {
-            Self::Process(_) | Self::Executable(_) | Self::Http(_) => ExitCode::CouldNotLook,
-            Self::Scratch(_) => ExitCode::CouldNotLook,
-            Self::Config(_) | Self::Recording(_) | Self::NoPass => ExitCode::Usage,
+            Self::Process(_) | Self::Executable(_) | Self::Http(_) | Self::Written(_) | Self::Scratch(_) => {
+                ExitCode::CouldNotLook
+            }
+            Self::Config(_) | Self::Recording(_) | Self::NoPass | Self::NotConfigured { .. } => ExitCode::Usage,
             Self::Replay(error) => error.exit(),
             Self::Ledger(error) => error.exit(),
             Self::Store(error) => error.exit(),
-            Self::NotConfigured { .. } => ExitCode::Usage,
         }
     }
 }

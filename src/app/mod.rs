@@ -20,7 +20,7 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
-pub use recordings::{replay, replayed_catalogues};
+pub use recordings::{Making, replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
@@ -82,12 +82,11 @@ impl App {
     /// What should be known, and how good it must be. Coverage is added by whoever looks, from the observers.
     pub fn expected(&self) -> Expected {
         let settings = self.settings();
-        let store = |id: &StoreId| settings.stores.iter().find(|store| &store.id == id).map(|store| store.subject.clone());
         Expected {
             covers: Vec::new(),
             policies: settings.postgres.iter().map(|of| (of.subject.clone(), of.policy)).collect(),
             placeholders: self.loaded.placeholders.clone(),
-            rests_on: settings.postgres.iter().filter_map(|of| Some((of.subject.clone(), store(&of.place.store)?))).collect(),
+            rests_on: self.loaded.rests_on.clone(),
         }
     }
 

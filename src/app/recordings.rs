@@ -1,7 +1,7 @@
 //! The same objects over another seam: writing down what is seen, or answering from what was written down.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{App, AppError, stores};
 use crate::archive::Catalogue;
-use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember};
+use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
 use crate::config;
 use crate::domain::{Cx, Quiet, RunId, Subject};
 use crate::ledger::{Ledger, ProcessIdentity};
@@ -19,12 +19,12 @@ use crate::providers::objectstore::keep::KeepArchive;
 use crate::providers::postgres::{ArchiveClient, Pace};
 use crate::store::s3::S3;
 use crate::store::{Store, StoreError};
-use crate::tap::{ObjectCalls, PassRecorder, PassReplay, Recording, TlsCalls};
+use crate::tap::{ObjectCalls, PassRecorder, PassReplay, Recorder, Recording, TlsCalls};
 
 /// How a recording calls the key that stores are read with. What it is, is never written down.
 const READING_KEY: &str = "read";
 /// A replay waits for nobody; this only ends what hangs by a mistake of ours.
-const REPLAY_LIMIT: Duration = Duration::from_secs(120);
+const REPLAY_LIMIT: Duration = Duration::from_mins(2);
 
 /// Where calls to the outside go.
 pub(super) enum Seam {
@@ -38,8 +38,7 @@ pub(super) enum Seam {
 
 impl App {
     /// The same, with everything that its stores and certificates answer written down.
-    #[must_use]
-    pub fn recording(mut self, recorder: PassRecorder) -> Self {
+    fn recording(mut self, recorder: PassRecorder) -> Self {
         let open = |settings: &StoreSettings| {
             let config = stores::config(settings, &settings.read)?;
             let identity = config.identity();
@@ -74,6 +73,37 @@ impl App {
     }
 }
 
+/// A recording of one look that is being made.
+pub struct Making {
+    folder: PathBuf,
+    recorder: Recorder,
+    pass: PassRecorder,
+}
+
+impl App {
+    /// Begins a recording in a folder that is new or empty; everything that stores and certificates answer from now on is written down.
+    pub fn record(self, folder: &Path, now: jiff::Timestamp) -> Result<(Self, Making), AppError> {
+        let mut recorder = Recorder::create(folder, &self.settings().site)?;
+        let pass = recorder.pass(now)?;
+        Ok((self.recording(pass.clone()), Making { folder: folder.to_owned(), recorder, pass }))
+    }
+
+    /// Ends it: the configuration with secrets as references, and what only the ledger knows.
+    pub async fn end_recording(&self, making: Making, ledger: Option<&Ledger>) -> Result<(), AppError> {
+        making.pass.finish()?;
+        let config = serde_saphyr::to_string(&self.loaded.written).map_err(|error| AppError::Written(error.to_string()))?;
+        let write = |name: &str, text: String| std::fs::write(making.folder.join(name), text).map_err(AppError::Scratch);
+        write("config.yaml", config)?;
+        if let Some(ledger) = ledger {
+            let lines: Vec<String> = ledger.last_drills().await?.into_iter().filter_map(remembered).collect();
+            if !lines.is_empty() {
+                write("ledger.jsonl", lines.concat())?;
+            }
+        }
+        Ok(making.recorder.finish()?)
+    }
+}
+
 /// Plays a recording: earlier passes into an empty ledger, then the last one, whose outcome comes back. Nobody is told, nothing is
 /// asked of the network, and the ledger goes with the folder that it is in.
 pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppError> {
@@ -83,14 +113,13 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
     let mut opened: Option<Ledger> = None;
     for replayed in recording.passes() {
         let now = replayed.pass.now;
-        let ledger = match &opened {
-            Some(ledger) => ledger.clone(),
-            None => {
-                let me = ProcessIdentity::current().map_err(AppError::Process)?;
-                let ledger = Ledger::open(scratch.path(), now, me).await?;
-                remember(folder, &ledger, now).await?;
-                opened.insert(ledger).clone()
-            }
+        let ledger = if let Some(ledger) = &opened {
+            ledger.clone()
+        } else {
+            let me = ProcessIdentity::current().map_err(AppError::Process)?;
+            let ledger = Ledger::open(scratch.path(), now, me).await?;
+            remember(folder, &ledger, now).await?;
+            opened.insert(ledger).clone()
         };
         let app = App::replaying(&recording, &replayed)?;
         let (looks, expected, drills) = (app.looks(), app.expected(), scratch.path().join("drills"));

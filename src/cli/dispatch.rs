@@ -69,15 +69,34 @@ impl Desk<'_> {
 
     /// Looks now and judges; nothing is recorded.
     pub(super) async fn check(&self, args: &check::Args) -> Result<ExitCode, Failure> {
-        let app = self.app()?;
+        if let Some(folder) = &args.replay {
+            let outcome = crate::app::replay(folder, args.rule()).await?;
+            return run::show(&outcome, &folder.display().to_string(), self.out);
+        }
+        let mut app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
+        let mut making = None;
+        if let Some(folder) = &args.record {
+            let (recording, begun) = app.record(folder, context.cx.now)?;
+            (app, making) = (recording, Some((begun, folder)));
+        }
         // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
         let book = existing_ledger(&app, context.cx.now).await?;
         let (looks, expected) = (app.looks(), app.expected());
+        // A recording begins with nothing known, so that everything is asked that a replay will ask.
+        let known = book.as_ref().filter(|_| making.is_none());
         let checked =
-            conductor::check(&looks, &expected, book.as_ref(), args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
+            conductor::check(&looks, &expected, known, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
         let exit = check::show(&checked.await?, &app.settings().site, self.out)?;
+        if let Some((making, folder)) = making {
+            app.end_recording(making, book.as_ref()).await?;
+            say(&format!(
+                "recorded into {}; judge it again with:  dalsegno check --replay {}",
+                folder.display(),
+                folder.display()
+            ));
+        }
         Ok(context.exit(exit))
     }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::evidence::hex;
 use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject};
 use crate::ledger::{Ledger, LedgerError, RunKind, RunState};
 
@@ -108,7 +109,7 @@ impl Expectation {
 }
 
 /// A line of `ledger.jsonl`.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 enum Remembered {
     /// A drill, whatever its verdict.
@@ -118,12 +119,17 @@ enum Remembered {
     },
 }
 
+/// The line of `ledger.jsonl` for a drill.
+pub fn remembered(evidence: Evidence) -> Option<String> {
+    serde_json::to_string(&Remembered::Drill { evidence: Box::new(evidence) }).ok().map(|line| format!("{line}\n"))
+}
+
 /// Fills an empty ledger with what `ledger.jsonl` and `samples.jsonl` of a recording say, before its first pass.
 pub async fn remember(folder: &Path, ledger: &Ledger, before: Timestamp) -> Result<(), ReplayError> {
     let path = folder.join("ledger.jsonl");
     for (number, line) in lines(&path)?.into_iter().enumerate() {
         let Remembered::Drill { evidence } = json(&path, number, &line)?;
-        let digest: String = Sha256::digest(line.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(line.as_bytes()));
         ledger.take_in(&evidence, &digest, before).await?;
     }
     let path = folder.join("samples.jsonl");

@@ -208,6 +208,9 @@ fn databases(
         {
             work.fatal.push(no_store(&work.root, &store_key, store, &store_names));
         }
+        if let Some(store) = store.as_ref().filter(|store| !store.is_empty()) {
+            work.rests_on.insert(subject.clone(), objectstore::subject(site, store));
+        }
         let built = store.as_ref().and_then(|store| stores.get(store));
         troubles.extend(troubles_of_store(work, store.as_deref(), built));
         if let Some(fragment) = fragment {

@@ -67,6 +67,9 @@ pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
 fn explained(ground: &Ground, gap: &Gap) -> bool {
     let below = ground.below(&gap.subject);
+    if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
+        return true;
+    }
     if ground.has_placeholder(&gap.subject) || below.as_ref().is_some_and(|store| ground.has_placeholder(store)) {
         return true;
     }
@@ -120,6 +123,9 @@ fn cause_of(gap: &Gap, of_store: bool) -> Cause {
     }
     if ENCRYPTION.iter().any(|start| code.starts_with(start)) {
         return critical("s3-encryption-unsupported", "the store cannot decrypt, or its key is gone");
+    }
+    if code == "secret-missing" {
+        return critical("secret-missing", "a secret is not where the configuration says");
     }
     if code == BUDGET_USED {
         return warning("store-request-budget-used", "the request budget of the day is used up");

@@ -34,27 +34,29 @@ fn fill(args: &[String]) -> Result<u64, Box<dyn std::error::Error>> {
     let client = Client::new(&endpoint, &keys);
     let next_number = Arc::new(AtomicU64::new(1));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
-        client.make_bucket(&bucket).await?;
-        let mut tasks = tokio::task::JoinSet::new();
-        for _ in 0..connections {
-            let (client, bucket, prefix, next_number) = (client.clone(), bucket.clone(), prefix.clone(), Arc::clone(&next_number));
-            tasks.spawn(async move {
-                loop {
-                    let n = next_number.fetch_add(1, Ordering::Relaxed);
-                    if n > count {
-                        return Ok(());
+    runtime
+        .block_on(async {
+            client.make_bucket(&bucket).await?;
+            let mut tasks = tokio::task::JoinSet::new();
+            for _ in 0..connections {
+                let (client, bucket, prefix, next_number) =
+                    (client.clone(), bucket.clone(), prefix.clone(), Arc::clone(&next_number));
+                tasks.spawn(async move {
+                    loop {
+                        let n = next_number.fetch_add(1, Ordering::Relaxed);
+                        if n > count {
+                            return Ok(());
+                        }
+                        let (log, segment) = (n / 256, n % 256);
+                        let key = format!("{prefix}/wals/00000001{log:08X}/00000001{log:08X}{segment:08X}.gz");
+                        client.put(&bucket, &key, vec![0x1f_u8; 64]).await?;
                     }
-                    let (log, segment) = (n / 256, n % 256);
-                    let key = format!("{prefix}/wals/00000001{log:08X}/00000001{log:08X}{segment:08X}.gz");
-                    client.put(&bucket, &key, vec![0x1f_u8; 64]).await?;
-                }
-            });
-        }
-        while let Some(done) = tasks.join_next().await {
-            done.map_err(|e| lab::LabError::Other(e.to_string()))??;
-        }
-        Ok::<u64, lab::LabError>(count)
-    })
-    .map_err(Into::into)
+                });
+            }
+            while let Some(done) = tasks.join_next().await {
+                done.map_err(|e| lab::LabError::Other(e.to_string()))??;
+            }
+            Ok::<u64, lab::LabError>(count)
+        })
+        .map_err(Into::into)
 }
