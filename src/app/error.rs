@@ -17,6 +17,21 @@ pub enum AppError {
     /// A store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The configuration of a recording.
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigErrors),
+    /// The files of a recording.
+    #[error(transparent)]
+    Recording(#[from] crate::tap::RecordingError),
+    /// What a recording says of the ledger.
+    #[error(transparent)]
+    Replay(#[from] crate::conductor::ReplayError),
+    /// A replay needs a folder for its ledger.
+    #[error("cannot make a temporary folder")]
+    Scratch(#[source] std::io::Error),
+    /// A recording without passes.
+    #[error("the recording holds no pass")]
+    NoPass,
     /// No HTTP client.
     #[error("cannot make an HTTP client")]
     Http(#[source] CallError),
@@ -41,6 +56,11 @@ impl Explained for AppError {
             Self::Process(_) | Self::Executable(_) => "process-unreadable",
             Self::Ledger(error) => error.code(),
             Self::Store(error) => error.code(),
+            Self::Config(error) => error.code(),
+            Self::Recording(error) => error.code(),
+            Self::Replay(error) => error.code(),
+            Self::Scratch(_) => "temporary-folder",
+            Self::NoPass => "recording-empty",
             Self::Http(_) => "http-client",
             Self::NotConfigured { .. } => "not-configured",
         }
@@ -51,6 +71,11 @@ impl Explained for AppError {
             Self::Process(_) | Self::Executable(_) => Some("is /proc mounted?  ls -l /proc/self/exe".to_owned()),
             Self::Ledger(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Config(error) => error.hint(),
+            Self::Recording(error) => error.hint(),
+            Self::Replay(error) => error.hint(),
+            Self::Scratch(_) => Some("is $TMPDIR writable, and has it space?".to_owned()),
+            Self::NoPass => Some("make it anew: dalsegno check --record DIR".to_owned()),
             Self::Http(_) => Some("are there trusted authorities on this machine?  ls /etc/ssl/certs".to_owned()),
             Self::NotConfigured { .. } => Some("dalsegno config show".to_owned()),
         }
@@ -59,6 +84,9 @@ impl Explained for AppError {
     fn exit(&self) -> Exit {
         match self {
             Self::Process(_) | Self::Executable(_) | Self::Http(_) => ExitCode::CouldNotLook,
+            Self::Scratch(_) => ExitCode::CouldNotLook,
+            Self::Config(_) | Self::Recording(_) | Self::NoPass => ExitCode::Usage,
+            Self::Replay(error) => error.exit(),
             Self::Ledger(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::NotConfigured { .. } => ExitCode::Usage,

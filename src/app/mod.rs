@@ -7,6 +7,7 @@ mod audits;
 mod drills;
 mod error;
 mod looks;
+mod recordings;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
+pub use recordings::{replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
@@ -39,6 +41,7 @@ use crate::tap::http::{LiveHttp, LiveHttpOptions};
 pub struct App {
     loaded: Loaded,
     stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+    seam: recordings::Seam,
 }
 
 impl App {
@@ -47,7 +50,7 @@ impl App {
         let loaded = config::load(&config::sources(named)?, &environment())?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
-        Ok(Self { loaded, stores })
+        Ok(Self { loaded, stores, seam: recordings::Seam::Live })
     }
 
     /// The settings.

@@ -22,13 +22,13 @@ const DRILL_LIMIT: Duration = Duration::from_secs(86_400);
 const AUDIT_LIMIT: Duration = Duration::from_secs(3_600);
 
 /// What commands share: where the configuration lies, and where progress goes.
-pub struct Desk<'a> {
+pub(super) struct Desk<'a> {
     /// Files or folders that were named.
-    pub config: &'a [PathBuf],
+    pub(super) config: &'a [PathBuf],
     /// Where progress is told.
-    pub progress: &'a Arc<dyn Progress>,
+    pub(super) progress: &'a Arc<dyn Progress>,
     /// Where data goes.
-    pub out: &'a Out,
+    pub(super) out: &'a Out,
 }
 
 impl Desk<'_> {
@@ -41,7 +41,7 @@ impl Desk<'_> {
     }
 
     /// One pass.
-    pub async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
@@ -68,7 +68,7 @@ impl Desk<'_> {
     }
 
     /// Looks now and judges; nothing is recorded.
-    pub async fn check(&self, args: &check::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn check(&self, args: &check::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
@@ -82,7 +82,7 @@ impl Desk<'_> {
     }
 
     /// What the last pass saw.
-    pub async fn status(&self, args: &status::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn status(&self, args: &status::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let now = Timestamp::now();
         let book = app.ledger(now).await?;
@@ -93,7 +93,7 @@ impl Desk<'_> {
     }
 
     /// How to get there, provider by provider.
-    pub async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
@@ -104,7 +104,7 @@ impl Desk<'_> {
     }
 
     /// Drills, their left-overs and their evidence.
-    pub async fn drill(&self, args: &drill::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn drill(&self, args: &drill::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let context = Context::begin(self.progress, DRILL_LIMIT)?;
         let drills = app.drills()?;
@@ -128,12 +128,12 @@ impl Desk<'_> {
     }
 
     /// Runbooks, on paper.
-    pub fn runbook(&self, args: &runbook::Args) -> Result<ExitCode, Failure> {
+    pub(super) fn runbook(&self, args: &runbook::Args) -> Result<ExitCode, Failure> {
         runbook::run(args, &VERBS, self.out)
     }
 
     /// What lies in an archive.
-    pub async fn archive(&self, args: &archive::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn archive(&self, args: &archive::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let context = Context::begin(self.progress, AUDIT_LIMIT)?;
         let which = args.command.which().subject.as_deref();
@@ -143,19 +143,19 @@ impl Desk<'_> {
     }
 
     /// Recorded runs.
-    pub async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
         let (book, now) = self.ledger_now().await?;
         history::run(args, &book, now, self.out).await
     }
 
     /// One recorded run.
-    pub async fn show(&self, args: &show::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn show(&self, args: &show::Args) -> Result<ExitCode, Failure> {
         let (book, now) = self.ledger_now().await?;
         show::run(args, &book, now, self.out).await
     }
 
     /// The ledger itself.
-    pub async fn ledger(&self, args: &ledger::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn ledger(&self, args: &ledger::Args) -> Result<ExitCode, Failure> {
         let (book, _) = self.ledger_now().await?;
         ledger::run(args, &book, self.out).await
     }

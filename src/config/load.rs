@@ -31,7 +31,16 @@ pub struct Loaded {
 /// For a pass: goes on with everything that can be used. Only mistakes of form and meaning are refused; placeholders and
 /// missing secrets cost the parts they stand in.
 pub fn load(sources: &[PathBuf], env: &BTreeMap<String, String>) -> Result<Loaded, ConfigErrors> {
-    let (mut loaded, work) = build(sources, env, true)?;
+    go_on(sources, env, true)
+}
+
+/// As [`load`], where the secrets are not at hand and not needed: a replay. Neither environment variables nor files of secrets are read.
+pub fn load_without_secrets(sources: &[PathBuf], env: &BTreeMap<String, String>) -> Result<Loaded, ConfigErrors> {
+    go_on(sources, env, false)
+}
+
+fn go_on(sources: &[PathBuf], env: &BTreeMap<String, String>, secrets: bool) -> Result<Loaded, ConfigErrors> {
+    let (mut loaded, work) = build(sources, env, secrets)?;
     if !work.fatal.is_empty() {
         return Err(work.errors());
     }

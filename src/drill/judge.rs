@@ -166,9 +166,9 @@ fn isolation(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
     }
 }
 
-/// At least one passed assertion could have failed on stale data.
+/// At least one passed assertion could have failed on stale data. One that did not pass is a reason of its own.
 fn freshness(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
-    if !facts.assertions().any(|assertion| assertion.tells_stale && assertion.outcome == Outcome3::Passed) {
+    if !facts.assertions().any(|assertion| assertion.tells_stale) {
         let hint = "add a check that stale data would fail:  postgres.NAME.checks, expect: {newer-than-seconds: …}";
         reasons.push(Reason::open("no passed check could have failed on stale data", hint));
     }
@@ -193,7 +193,14 @@ fn assertions(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
                     "see who else writes into that prefix:  dalsegno archive audit",
                 ));
             }
-            Outcome3::Failed => reasons.push(Reason::bad("drill-failed", words, REPORT)),
+            Outcome3::Failed if assertion.tells_stale => {
+                reasons.push(Reason::bad("drill-failed", words, "see why WAL does not arrive:  dalsegno check"));
+            }
+            Outcome3::Failed => {
+                let hint =
+                    "compare with the source, then look for the last good moment:  dalsegno drill pg-restore --target TIME";
+                reasons.push(Reason::bad("drill-failed", words, hint));
+            }
         }
     }
 }
@@ -211,7 +218,7 @@ fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bo
                 reasons.push(Reason::bad("drill-failed", why, hint));
             }
             None if recovered => {
-                reasons.push(Reason::open("the time until it answered is not known, and a budget stands", REPORT))
+                reasons.push(Reason::open("the time until it answered is not known, and a budget stands", REPORT));
             }
             // Not recovered: said by the step. Within the budget: fine.
             None | Some(_) => {}

@@ -105,6 +105,22 @@ pub fn dialect_of(endpoint: &str) -> Dialect {
     }
 }
 
+/// What the configuration says, else what the `Server` header gives away.
+pub fn dialect_shown(configured: Dialect, server: Option<&str>) -> Dialect {
+    if configured != Dialect::Other {
+        return configured;
+    }
+    let server = server.unwrap_or_default().to_ascii_lowercase();
+    let known = [
+        ("minio", Dialect::Minio),
+        ("seaweedfs", Dialect::Seaweedfs),
+        ("amazons3", Dialect::Aws),
+        ("garage", Dialect::Garage),
+        ("ceph", Dialect::Ceph),
+    ];
+    known.into_iter().find(|(word, _)| server.contains(word)).map_or(Dialect::Other, |(_, dialect)| dialect)
+}
+
 /// The region to sign with when the configuration names none.
 pub const fn default_region(dialect: Dialect) -> &'static str {
     match dialect {

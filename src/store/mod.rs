@@ -11,6 +11,7 @@ pub mod keys;
 mod list_live;
 mod list_page;
 pub mod listing;
+pub mod probe;
 pub mod s3;
 mod s3_calls;
 mod s3_wire;

@@ -67,6 +67,10 @@ pub struct HttpRequest {
     pub cap: usize,
     /// Time for the whole call; `None` = the client's own.
     pub timeout: Option<Duration>,
+    /// What a recording may keep of the answer's body; `None` = nothing. See [`HttpRequest::keeps`].
+    pub keep: Option<fn(&[u8]) -> Option<Vec<u8>>>,
+    /// Whether a recording may hold the request's body, and match by it. Never for one with a secret in it.
+    pub record_body: bool,
 }
 
 impl HttpRequest {
@@ -82,7 +86,16 @@ impl HttpRequest {
             body: None,
             cap: DEFAULT_CAP,
             timeout: None,
+            keep: None,
+            record_body: false,
         }
+    }
+
+    /// A recording may keep of the answer what this wire type reads: a field that nobody reads is never stored.
+    #[must_use]
+    pub fn keeps<T: serde::de::DeserializeOwned + serde::Serialize>(mut self) -> Self {
+        self.keep = Some(|body| serde_json::to_vec(&serde_json::from_slice::<T>(body).ok()?).ok());
+        self
     }
 
     /// GET.

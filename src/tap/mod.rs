@@ -9,11 +9,22 @@
 //! A provider takes the trait object, so it is replayed without knowing. All forms fail with the same [`CallError`].
 
 pub mod failure;
+pub mod format;
 pub mod http;
+pub mod keep;
 pub mod objects;
+pub mod record;
+mod record_http;
+mod record_store;
+pub mod replay;
+mod replay_store;
 pub mod tls;
 
 pub use failure::{CallError, FailureKind};
+pub use format::RecordingError;
 pub use http::{HttpAnswer, HttpCalls, HttpRequest};
+pub use keep::{Keep, KeepNothing, Kept};
 pub use objects::{Answer, ObjectBody, ObjectCalls, Seen};
+pub use record::{PassRecorder, Recorder};
+pub use replay::{PassReplay, Recording};
 pub use tls::{ChainSeen, TlsCalls};

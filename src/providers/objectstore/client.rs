@@ -30,6 +30,27 @@ pub(super) struct Look {
 }
 
 impl Look {
+    const fn nothing() -> Self {
+        Self {
+            listed: Ok(None),
+            read: Right::Unknown,
+            bucket_region: None,
+            skew_seconds: None,
+            server: None,
+            versioning: Setting::NotAsked,
+            object_lock: Setting::NotAsked,
+            lifecycle: Setting::NotAsked,
+            uploads: Setting::NotAsked,
+            version_bytes: None,
+            memory: None,
+        }
+    }
+
+    /// A look at a store that could not even be opened.
+    pub(super) fn not_asked(error: StoreError) -> Self {
+        Self { listed: Err(error), ..Self::nothing() }
+    }
+
     /// Whether there is anything to make a fact of: the store answered at least once, if only with a refusal.
     pub(super) fn says_something(&self) -> bool {
         self.skew_seconds.is_some() || self.listed.is_ok() || matches!(self.listed, Err(StoreError::AccessDenied { .. }))
@@ -49,19 +70,7 @@ struct Kept {
 pub(super) async fn look(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp) -> Look {
     let first = prefixes.first().map_or("", Prefix::as_str);
     let listed = store.peek(first).await;
-    let mut look = Look {
-        listed,
-        read: Right::Unknown,
-        bucket_region: None,
-        skew_seconds: None,
-        server: None,
-        versioning: Setting::NotAsked,
-        object_lock: Setting::NotAsked,
-        lifecycle: Setting::NotAsked,
-        uploads: Setting::NotAsked,
-        version_bytes: None,
-        memory: None,
-    };
+    let mut look = Look { listed, ..Look::nothing() };
     // A store that does not answer, or not to these keys, is not asked eight times more.
     if matches!(look.listed, Ok(_) | Err(StoreError::AccessDenied { .. })) {
         ask_more(store, prefixes, memory, now, &mut look).await;

@@ -2,7 +2,8 @@
 
 use super::client::Look;
 use super::config::StoreSettings;
-use crate::domain::{CertificateSeen, Dialect, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, Subject};
+use crate::domain::{CertificateSeen, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, Subject};
+use crate::store::config::dialect_shown;
 use crate::store::{Listed, StoreError};
 use crate::tap::ChainSeen;
 
@@ -50,7 +51,7 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen
         bucket: settings.bucket.clone(),
         region: settings.region.clone(),
         bucket_region: look.bucket_region,
-        dialect: dialect(settings.dialect, look.server.as_deref()),
+        dialect: dialect_shown(settings.dialect, look.server.as_deref()),
         clock_skew_seconds: look.skew_seconds,
         certificate: chain.as_ref().and_then(certificate),
         rights: Rights { list, read: look.read, write: Right::Unknown, list_uploads },
@@ -61,22 +62,6 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen
         version_bytes: look.version_bytes,
         claimed_immutability: settings.immutability.clone(),
     }
-}
-
-/// What the configuration says, else what the `Server` header gives away.
-pub(crate) fn dialect(configured: Dialect, server: Option<&str>) -> Dialect {
-    if configured != Dialect::Other {
-        return configured;
-    }
-    let server = server.unwrap_or_default().to_ascii_lowercase();
-    let known = [
-        ("minio", Dialect::Minio),
-        ("seaweedfs", Dialect::Seaweedfs),
-        ("amazons3", Dialect::Aws),
-        ("garage", Dialect::Garage),
-        ("ceph", Dialect::Ceph),
-    ];
-    known.into_iter().find(|(word, _)| server.contains(word)).map_or(Dialect::Other, |(_, dialect)| dialect)
 }
 
 /// The certificate that ends first decides: the leaf, one above it, or the configured authority.

@@ -6,6 +6,7 @@
 mod client;
 pub mod config;
 mod facts;
+pub mod keep;
 
 use std::sync::Arc;
 
@@ -55,7 +56,13 @@ impl Observe for ObjectStore {
         let store = match &self.store {
             Ok(store) => store,
             Err(error) => {
-                return Observation { gaps: vec![facts::gap(&self.settings.subject, error)], ..Observation::default() };
+                // The settings themselves are the fault then: the fact carries them, so that the fault can be named.
+                let fact = facts::fact(&self.settings, client::Look::not_asked(error.clone()), None);
+                return Observation {
+                    facts: vec![Fact::Store(Box::new(fact))],
+                    gaps: vec![facts::gap(&self.settings.subject, error)],
+                    ..Observation::default()
+                };
             }
         };
         let before = store.requests();

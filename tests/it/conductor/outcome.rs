@@ -5,7 +5,7 @@ use super::scene::{RULE, db};
 
 fn finding(severity: Severity, could_not_look: bool) -> Finding {
     Finding {
-        code: "wal-segment-missing".into(),
+        code: "wal-gap".into(),
         severity,
         subject: db("app"),
         summary: String::new(),

@@ -1,2 +1,4 @@
 //! Suite `providers`.
+
+mod objectstore;
 mod postgres;

@@ -119,7 +119,7 @@ async fn wrong_keys_and_missing_rights_are_told_apart() {
     unknown.access_key_id = dalsegno::domain::Secret::new("nobody".into());
     let error = Store::open(unknown).unwrap().list_folders("").await.unwrap_err();
     assert!(matches!(&error, StoreError::Auth { code, .. } if code == "InvalidAccessKeyId"), "{error}");
-    let reader = Store::open(real::reader(&config)).unwrap();
+    let reader = Store::open(real::reader(&config).await).unwrap();
     let error = reader.guard().await.unwrap().put_bytes("dalsegno/x", Bytes::new()).await.unwrap_err();
     assert!(matches!(error, StoreError::AccessDenied { .. }), "{error}");
     assert_eq!(error.denied(), (Denied::Denied { verb: "PutObject".into() }, Some("AccessDenied".into())));
