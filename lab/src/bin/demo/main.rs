@@ -71,12 +71,16 @@ async fn story(say: &Narrator) -> Result<(), Ended> {
     let platform = Platform::build(say).await?;
     let ask = Ask { dalsegno: &dalsegno, config: &platform.config, say };
 
-    say.scene("Everything is well");
-    ask.expect(&["run"], &[0], &[]).await?;
+    say.scene("A first look: nothing is broken, only the proof is missing");
+    ask.expect(&["run", "--fail-on", "critical"], &[0], &["never-drilled"]).await?;
 
-    say.scene("Is it? Restore it for real: bucket and keys are all it takes");
+    say.scene("So restore it for real: bucket and keys are all it takes");
     platform.tick().await?;
     ask.expect(&["drill", "pg-restore", "--db", platform::DB], &[0], &["proven", "RPO", "RTO"]).await?;
+
+    say.scene("Healthy, and proven");
+    platform.tick().await?;
+    ask.expect(&["run"], &[0], &[]).await?;
 
     say.scene("Fault 1: the archive loses a segment, and no tool of PostgreSQL or barman notices");
     let lost = platform.lose_a_segment().await?;

@@ -1,6 +1,7 @@
 //! The platform of the demo: a store, a cluster, an archiver, and the configuration that watches them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -83,7 +84,9 @@ fn configuration(weed: &Seaweed, bucket: &str, folder: &Path, system_id: &str) -
     let secrets = folder.join("secrets");
     fs::create_dir_all(&secrets).map_err(|e| LabError::Other(e.to_string()))?;
     for (name, value) in [("id", &weed.keys().read_only().id), ("secret", &weed.keys().read_only().secret)] {
-        fs::write(secrets.join(name), value).map_err(|e| LabError::Other(e.to_string()))?;
+        let file = secrets.join(name);
+        let closed = fs::Permissions::from_mode(0o600);
+        fs::write(&file, value).and_then(|()| fs::set_permissions(&file, closed)).map_err(|e| LabError::Other(e.to_string()))?;
     }
     let user = User::unprivileged()?;
     let drill_user = user.name().map(|name| format!("user: {name}, ")).unwrap_or_default();
