@@ -7,6 +7,7 @@ mod audits;
 mod drills;
 mod error;
 mod looks;
+mod probes;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
+pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{

@@ -246,8 +246,7 @@ impl ObjectCalls for ReplayingObjects {
         } else {
             row.size.max(rebuilt)
         };
-        let head =
-            WireHead { size, etag: row.etag.clone(), last_modified: row.last_modified, headers: BTreeMap::new() };
+        let head = WireHead { size, etag: row.etag.clone(), last_modified: row.last_modified, headers: BTreeMap::new() };
         let body = Box::new(Whole(Some(bytes)));
         Ok(self.answer(GetAnswer { head, length: None, body }))
     }

@@ -106,7 +106,9 @@ impl Probe<'_> {
         let place = if told.is_empty() { told } else { format!("{told} (a place, not a signing region)") };
         match ours {
             "auto" => self.say("region", Verdict::Proven, true, format!("\"auto\" is accepted{place}"), None),
-            "" | "us-east-1" => self.say("region", Verdict::Proven, true, format!("\"{ours}\" is taken as \"auto\"{place}"), hint),
+            "" | "us-east-1" => {
+                self.say("region", Verdict::Proven, true, format!("\"{ours}\" is taken as \"auto\"{place}"), hint)
+            }
             _ => self.say("region", Verdict::Failed, true, format!("\"{ours}\" is not R2's signing region{place}"), hint),
         }
     }
@@ -127,7 +129,9 @@ impl Probe<'_> {
             Err(error) => {
                 self.say("may-write", Verdict::Unknown, false, format!("the answer does not tell: {error}"), None);
             }
-            Ok(_) => self.say("may-write", Verdict::Unknown, false, "the store took a part for an upload that does not exist", None),
+            Ok(_) => {
+                self.say("may-write", Verdict::Unknown, false, "the store took a part for an upload that does not exist", None)
+            }
         }
     }
 

@@ -196,7 +196,10 @@ impl Probe<'_> {
 /// Whether an error is the store's word, or the lack of one.
 fn verdict_of(error: &StoreError) -> Verdict {
     let silent = error.is_passing()
-        || matches!(error, StoreError::Dns { .. } | StoreError::NotRecorded { .. } | StoreError::Config { .. } | StoreError::Guard { .. });
+        || matches!(
+            error,
+            StoreError::Dns { .. } | StoreError::NotRecorded { .. } | StoreError::Config { .. } | StoreError::Guard { .. }
+        );
     if silent { Verdict::Unknown } else { Verdict::Failed }
 }
 

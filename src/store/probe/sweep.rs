@@ -53,12 +53,14 @@ pub(super) async fn sweep(guarded: &Guarded, now: Timestamp) -> Result<(usize, V
 /// `<base><uuid version 7, older than an hour>/<a name of ours>`.
 pub(super) fn is_ours(key: &str, base: &str, now: Timestamp) -> bool {
     let Some((id, name)) = key.strip_prefix(base).and_then(|rest| rest.split_once('/')) else { return false };
-    let Some(made) = uuid::Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7).and_then(|uuid| uuid.get_timestamp())
+    let Some(made) =
+        uuid::Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7).and_then(|uuid| uuid.get_timestamp())
     else {
         return false;
     };
     let (seconds, _) = made.to_unix();
-    let Ok(made) = i64::try_from(seconds).map_or_else(|_| Err(()), |seconds| Timestamp::from_second(seconds).map_err(|_| ())) else {
+    let Ok(made) = i64::try_from(seconds).map_or_else(|_| Err(()), |seconds| Timestamp::from_second(seconds).map_err(|_| ()))
+    else {
         return false;
     };
     now.duration_since(made).as_secs_f64() > YOUNG_SECONDS && NAMES.contains(&name)

@@ -34,7 +34,13 @@ impl Probe<'_> {
             Ok((0, stayed)) if stayed.is_empty() => {}
             Ok((removed, stayed)) => {
                 let verdict = if stayed.is_empty() { Verdict::Proven } else { Verdict::Failed };
-                self.say("sweep", verdict, false, format!("removed {removed} objects of earlier probes, {} stayed", stayed.len()), None);
+                self.say(
+                    "sweep",
+                    verdict,
+                    false,
+                    format!("removed {removed} objects of earlier probes, {} stayed", stayed.len()),
+                    None,
+                );
                 self.left_over.extend(stayed);
             }
             Err(error) => self.say_error("sweep", false, &error),
@@ -61,7 +67,9 @@ impl Probe<'_> {
             Ok(head) if head.size == 1024 && head.headers.get("x-amz-meta-sha256") == sum_of(&body).get(SUM) => {
                 self.say("head", Verdict::Proven, true, "size and metadata came back", None);
             }
-            Ok(head) => self.say("head", Verdict::Failed, true, format!("{} bytes, metadata {:?}", head.size, head.headers), None),
+            Ok(head) => {
+                self.say("head", Verdict::Failed, true, format!("{} bytes, metadata {:?}", head.size, head.headers), None)
+            }
             Err(error) => self.say_error("head", true, &error),
         }
         match self.store.get(&key, 4096).await {
@@ -137,7 +145,8 @@ impl Probe<'_> {
                 Some(true)
             }
             Ok(object) => {
-                let seen = format!("taken, but {} bytes were stored for {}: the framing is inside", object.bytes.len(), body.len());
+                let seen =
+                    format!("taken, but {} bytes were stored for {}: the framing is inside", object.bytes.len(), body.len());
                 self.say(step, Verdict::Failed, false, seen, hint());
                 Some(false)
             }

@@ -44,8 +44,12 @@ fn cx() -> Cx {
 }
 
 async fn observe(mock: &Mock, known: &Known) -> Observation {
-    let provider =
-        ObjectStore::new(settings(&mock.endpoint), Store::open(mock.config()), None, vec![Prefix::new("cnpg/pg"), Prefix::new("cnpg")]);
+    let provider = ObjectStore::new(
+        settings(&mock.endpoint),
+        Store::open(mock.config()),
+        None,
+        vec![Prefix::new("cnpg/pg"), Prefix::new("cnpg")],
+    );
     let covers = provider.covers();
     let observation = provider.observe(&cx(), known).await;
     for (subject, kind) in covers {
@@ -146,7 +150,9 @@ async fn versions_are_summed_once_a_day_and_remembered() {
     let page = "<ListVersionsResult><IsTruncated>false</IsTruncated><Version><Key>cnpg/a</Key><VersionId>2</VersionId><IsLatest>true</IsLatest><Size>10</Size></Version><Version><Key>cnpg/a</Key><VersionId>1</VersionId><IsLatest>false</IsLatest><Size>700</Size></Version><DeleteMarker><Key>cnpg/b</Key><VersionId>3</VersionId><IsLatest>true</IsLatest></DeleteMarker></ListVersionsResult>";
     let mock = Mock::start(move |asked| match asked.query.as_str() {
         query if query.contains("versions") => Reply::new(200, page),
-        query if query.contains("versioning") => Reply::new(200, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"),
+        query if query.contains("versioning") => {
+            Reply::new(200, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
+        }
         _ => bucket::serve(&objects(), asked),
     })
     .await;

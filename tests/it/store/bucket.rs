@@ -11,7 +11,9 @@ pub fn serve(objects: &Objects, asked: &Asked) -> Reply {
     let flag = |name: &str| asked.query.split('&').any(|pair| pair == name || pair == format!("{name}="));
     match asked.method.as_str() {
         "GET" if asked.query.contains("list-type=2") => list(objects, asked),
-        "GET" if flag("uploads") => Reply::new(200, "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"),
+        "GET" if flag("uploads") => {
+            Reply::new(200, "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>")
+        }
         "GET" if flag("versioning") => Reply::new(200, "<VersioningConfiguration/>"),
         "GET" if flag("object-lock") => Reply::error(404, "ObjectLockConfigurationNotFoundError", "none"),
         "GET" if flag("lifecycle") => Reply::error(501, "NotImplemented", "no"),
@@ -25,7 +27,10 @@ pub fn serve(objects: &Objects, asked: &Asked) -> Reply {
 fn object(objects: &Objects, key: &str, asked: &Asked) -> Reply {
     let Some(body) = objects.get(key) else { return Reply::error(404, "NoSuchKey", "") };
     let reply = |status, part: &[u8]| {
-        Reply::new(status, part).with("etag", "\"e\"").with("last-modified", "Wed, 30 Sep 2026 02:00:00 GMT").with("x-amz-meta-note", "META-SECRET")
+        Reply::new(status, part)
+            .with("etag", "\"e\"")
+            .with("last-modified", "Wed, 30 Sep 2026 02:00:00 GMT")
+            .with("x-amz-meta-note", "META-SECRET")
     };
     let Some(range) = asked.header("range") else { return reply(200, body) };
     let (from, to) = range.trim_start_matches("bytes=").split_once('-').unwrap();
@@ -58,8 +63,10 @@ fn list(objects: &Objects, asked: &Asked) -> Reply {
         }
         next = Some(key.clone());
     }
-    let more = delimiter.is_none() && objects.keys().any(|key| key.starts_with(&prefix) && Some(key) > next.as_ref() && *key > from);
-    let token = next.filter(|_| more).map(|key| format!("<NextContinuationToken>{key}</NextContinuationToken>")).unwrap_or_default();
+    let more =
+        delimiter.is_none() && objects.keys().any(|key| key.starts_with(&prefix) && Some(key) > next.as_ref() && *key > from);
+    let token =
+        next.filter(|_| more).map(|key| format!("<NextContinuationToken>{key}</NextContinuationToken>")).unwrap_or_default();
     let folders: String = folders.into_iter().collect();
     Reply::new(200, format!("<ListBucketResult><IsTruncated>{more}</IsTruncated>{token}{rows}{folders}</ListBucketResult>"))
 }

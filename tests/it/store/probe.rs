@@ -46,7 +46,22 @@ async fn a_store_that_takes_everything_is_proven_and_nothing_stays() {
     let Some(config) = real::bucket("probe").await else { return };
     let store = Store::open(config).unwrap();
     let report = store.probe(&plan()).await;
-    for step in ["list", "clock", "region", "may-write", "versioning", "put", "head", "get", "multipart", "range", "conditional-put", "checksum-header", "checksum-trailer", "delete"] {
+    for step in [
+        "list",
+        "clock",
+        "region",
+        "may-write",
+        "versioning",
+        "put",
+        "head",
+        "get",
+        "multipart",
+        "range",
+        "conditional-put",
+        "checksum-header",
+        "checksum-trailer",
+        "delete",
+    ] {
         assert_eq!(verdict(&report, step), Verdict::Proven, "{step}: {:#?}", report.steps);
     }
     assert_eq!(verdict(&report, "tls"), Verdict::Failed, "plain http is told");
@@ -157,7 +172,9 @@ async fn a_store_that_keeps_the_framing_of_a_trailer_is_caught() {
         let key = asked.path.clone();
         match asked.method.as_str() {
             "PUT" if asked.query.contains("uploadId") => Reply::error(404, "NoSuchUpload", ""),
-            "PUT" if asked.header("if-none-match").is_some() && kept.contains_key(&key) => Reply::error(412, "PreconditionFailed", ""),
+            "PUT" if asked.header("if-none-match").is_some() && kept.contains_key(&key) => {
+                Reply::error(412, "PreconditionFailed", "")
+            }
             "PUT" => {
                 kept.insert(key, asked.body.clone());
                 Reply::new(200, "").with("etag", "\"a\"")

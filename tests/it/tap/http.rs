@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::store::mock::{Mock, Reply};
 
 fn live() -> LiveHttp {
-    LiveHttp::new(&LiveHttpOptions { proxies: false, timeout: std::time::Duration::from_secs(2), ..LiveHttpOptions::default() }).unwrap()
+    LiveHttp::new(&LiveHttpOptions { proxies: false, timeout: std::time::Duration::from_secs(2), ..LiveHttpOptions::default() })
+        .unwrap()
 }
 
 #[tokio::test]

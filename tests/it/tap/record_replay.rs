@@ -38,7 +38,8 @@ pub fn objects() -> Objects {
         ("other/x".to_owned(), b"FOREIGN-SECRET".to_vec()),
     ]);
     for compression in Compression::ALL.into_iter().filter(|one| *one != Compression::None) {
-        objects.insert(format!("{HISTORY}{}", compression.suffix()), packed(compression, b"1\t0/5000000\tHISTORY-SECRET reason\n"));
+        objects
+            .insert(format!("{HISTORY}{}", compression.suffix()), packed(compression, b"1\t0/5000000\tHISTORY-SECRET reason\n"));
         objects.insert(format!("{SEGMENT}{}", compression.suffix()), packed(compression, &header));
     }
     objects
@@ -86,7 +87,10 @@ async fn ask_all(store: &Store) -> BTreeMap<String, String> {
     said.insert("list".to_owned(), format!("{keys:?} {:?}", end.map(|end| (end.complete, end.refused))));
     said.insert("folders".to_owned(), format!("{:?}", store.list_folders("").await));
     said.insert("peek".to_owned(), format!("{:?}", store.peek("other/").await));
-    said.insert("head".to_owned(), format!("{:?}", store.head(INFO).await.map(|head| (head.size, head.etag, head.last_modified))));
+    said.insert(
+        "head".to_owned(),
+        format!("{:?}", store.head(INFO).await.map(|head| (head.size, head.etag, head.last_modified))),
+    );
     said.insert("gone".to_owned(), short(store.head("cnpg/none").await.unwrap_err()));
     said.insert("get gone".to_owned(), short(store.get("cnpg/nothing", 10).await.unwrap_err()));
     said.insert("info".to_owned(), format!("{:?}", BackupInfo::parse(&store.get(INFO, 1 << 20).await.unwrap().bytes)));
@@ -203,12 +207,14 @@ async fn refusals_and_breaks_are_replayed_as_such() {
 #[tokio::test]
 async fn a_recording_made_by_hand_needs_only_a_list() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("recording.yaml"), "format: 1\npasses: [{dir: \"000\", now: 2026-11-30T12:00:00Z}]\n").unwrap();
+    std::fs::write(folder.path().join("recording.yaml"), "format: 1\npasses: [{dir: \"000\", now: 2026-11-30T12:00:00Z}]\n")
+        .unwrap();
     let store = folder.path().join("000/store/minio");
     std::fs::create_dir_all(store.join("reads")).unwrap();
     let rows = "{\"key\":\"a/1\",\"size\":4,\"etag\":\"x\",\"last_modified\":\"2026-11-30T12:00:00Z\"}\n";
     std::fs::write(store.join("list.jsonl.zst"), zstd::encode_all(rows.as_bytes(), 1).unwrap()).unwrap();
-    std::fs::write(folder.path().join("000/denied.jsonl"), "{\"source\":\"store/minio\",\"what\":\"b/\",\"kind\":\"denied\"}\n").unwrap();
+    std::fs::write(folder.path().join("000/denied.jsonl"), "{\"source\":\"store/minio\",\"what\":\"b/\",\"kind\":\"denied\"}\n")
+        .unwrap();
     let replay = Recording::open(folder.path()).unwrap().passes().next().unwrap();
     let calls = replay.store("minio", "env:X", Arc::new(KeepArchive)).unwrap();
     let store = Store::over(crate::store::mock::config("https://h", "bucket").identity(), calls);
@@ -225,7 +231,16 @@ async fn a_recording_made_by_hand_needs_only_a_list() {
 fn the_kept_fields_of_backup_info_are_those_that_are_read() {
     let source = include_str!("../../../src/archive/backup_info.rs");
     let mut read: Vec<&str> = Vec::new();
-    for call in ["self.time(\"", "self.number(\"", "self.text(\"", "self.segment(\"", "self.lsn(\"", "self.get(\"", "number::<u64>(\"", "KEY: &str = \""] {
+    for call in [
+        "self.time(\"",
+        "self.number(\"",
+        "self.text(\"",
+        "self.segment(\"",
+        "self.lsn(\"",
+        "self.get(\"",
+        "number::<u64>(\"",
+        "KEY: &str = \"",
+    ] {
         read.extend(source.split(call).skip(1).filter_map(|rest| rest.split('"').next()));
     }
     read.sort_unstable();

@@ -82,7 +82,8 @@ async fn no_planted_secret_is_in_a_recording() {
 
     let mut files = 0;
     let mut whole = String::new();
-    for entry in walkdir::WalkDir::new(folder.path()).into_iter().map(Result::unwrap).filter(|entry| entry.file_type().is_file()) {
+    for entry in walkdir::WalkDir::new(folder.path()).into_iter().map(Result::unwrap).filter(|entry| entry.file_type().is_file())
+    {
         let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
         for plant in PLANTED {
             assert!(!text.contains(plant), "{plant} in {}", entry.path().display());
