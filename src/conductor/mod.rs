@@ -15,6 +15,7 @@ mod pass;
 mod replay;
 pub mod runbook;
 mod say;
+mod sight;
 mod status;
 
 pub use budget::{Budget, REQUESTS_LEFT};
