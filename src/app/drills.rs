@@ -52,7 +52,7 @@ impl App {
         }
         let databases = settings.postgres.iter().map(|of| Drillable {
             subject: of.subject.clone(),
-            place: of.place.clone(),
+            place: of.place.clone().into(),
             system_id: of.system_id,
             policy: of.policy,
         });

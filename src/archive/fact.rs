@@ -13,8 +13,8 @@ use super::key::{history_key, partial_key, segment_key};
 use super::name::{SegmentName, SegmentSize};
 use super::wals::{Seen, moment};
 use crate::domain::{
-    ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, OrphanHistory, PartialInside, Place, SegmentSeen, Subject,
-    SystemId, SystemSeen, WalGap, Window,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, EmptyObject, EndOfWal, OrphanHistory, PartialInside, SegmentSeen,
+    Subject, SystemId, SystemSeen, WalGap, Window,
 };
 
 /// Names of a list that are told; the rest are counted.
@@ -63,7 +63,7 @@ impl Catalogue {
     pub fn fact(
         &self,
         subject: &Subject,
-        place: &Place,
+        place: &ArchivePlace,
         listed_at: Timestamp,
         expected_system: Option<SystemId>,
         known: &[String],

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Subject, SystemId};
+use super::{ArchivePlace, Subject, SystemId};
 
 /// What backup.info says of a base backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ pub struct ArchiveFact {
     /// `pg/<site>/<environment>/<name>`.
     pub subject: Subject,
     /// Where it lies.
-    pub place: Place,
+    pub place: ArchivePlace,
     /// When the listing was made.
     pub listed_at: Timestamp,
     /// Objects under the archive's root.

@@ -43,7 +43,7 @@ pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
 pub use message::Message;
 pub use observe::{Cx, Observe, Progress, Quiet};
-pub use place::{Place, Prefix, StoreId};
+pub use place::{ArchivePlace, Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
 pub use secret::{Secret, SecretRef};
 pub use span::{Span, SpanError};

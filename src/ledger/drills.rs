@@ -54,16 +54,13 @@ impl Ledger {
         sha256: &str,
         now: Timestamp,
     ) -> Result<(), LedgerError> {
-        let place = evidence.drilled.as_ref().map(|drilled| &drilled.place);
+        let place = evidence.drilled.as_ref().map(|drilled| json(&self.file, "drills", &drilled.place)).transpose()?;
         sqlx::query(sql::DRILL_PUT)
             .bind(run)
             .bind(sha256)
             .bind(evidence.subject.to_string())
             .bind(evidence.verdict.as_str())
-            .bind(place.map(|place| place.store.0.as_str()))
-            .bind(place.map(|place| place.bucket.as_str()))
-            .bind(place.map(|place| place.prefix.as_str()))
-            .bind(place.map(|place| place.server.as_str()))
+            .bind(place)
             .bind(evidence.drilled.as_ref().map(|drilled| drilled.backup.as_str()))
             .bind(ms(evidence.began))
             .bind(ms(evidence.ended))
@@ -92,10 +89,7 @@ impl Ledger {
     pub async fn last_proof(&self, subject: &Subject, place: &Place) -> Result<Option<Evidence>, LedgerError> {
         let row = sqlx::query(sql::DRILL_LAST_PROVEN)
             .bind(subject.to_string())
-            .bind(&place.store.0)
-            .bind(&place.bucket)
-            .bind(place.prefix.as_str())
-            .bind(&place.server)
+            .bind(json(&self.file, "drills", place)?)
             .fetch_optional(&self.reader)
             .await
             .map_err(self.sorted())?;

@@ -3,7 +3,7 @@
 use dalsegno::cli::archive::{Command, Looked, Which, audit, damage, list, show, windows};
 use dalsegno::cli::{Format, Out, archive::Audited};
 use dalsegno::domain::{
-    ArchiveFact, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Place, Prefix, SegmentSeen, StoreId,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Prefix, SegmentSeen, StoreId,
     Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
 };
 use jiff::Timestamp;
@@ -54,7 +54,12 @@ fn healthy() -> ArchiveFact {
     };
     ArchiveFact {
         subject: Subject::new(SubjectKind::Pg, &["home", "prod", "db"]),
-        place: Place { store: StoreId("minio".into()), bucket: "b".into(), prefix: Prefix::new("cnpg"), server: "db".into() },
+        place: ArchivePlace {
+            store: StoreId("minio".into()),
+            bucket: "b".into(),
+            prefix: Prefix::new("cnpg"),
+            server: "db".into(),
+        },
         listed_at: now(),
         objects: 251,
         bytes: 900_000_000,

@@ -179,7 +179,7 @@ pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Eviden
         hints: vec![],
         codes: vec![],
         drilled: Some(Drilled {
-            place: archive("app").place,
+            place: archive("app").place.into(),
             backup: "b".into(),
             system_expected: None,
             system_restored: None,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dalsegno::domain::{
-    AssertionResult, Call, Intent, Isolation, Outcome3, Phase, Place, Prefix, Receipt, Requests, RunId, StepEnd, StepRecord,
-    StoreId, Undone,
+    ArchivePlace, AssertionResult, Call, Intent, Isolation, Outcome3, Phase, Place, Prefix, Receipt, Requests, RunId, StepEnd,
+    StepRecord, StoreId, Undone,
 };
 use dalsegno::drill::{Course, Declared};
 use jiff::Timestamp;
@@ -87,12 +87,8 @@ pub(crate) fn records() -> Vec<StepRecord> {
 }
 
 pub(crate) fn place() -> Place {
-    Place {
-        store: StoreId("minio".into()),
-        bucket: "dr-backups".into(),
-        prefix: Prefix::new("cnpg"),
-        server: "keycloak-db".into(),
-    }
+    let (store, prefix) = (StoreId("minio".into()), Prefix::new("cnpg"));
+    ArchivePlace { store, bucket: "dr-backups".into(), prefix, server: "keycloak-db".into() }.into()
 }
 
 pub(crate) fn declared() -> Declared {

@@ -1,10 +1,10 @@
 use dalsegno::domain::{
-    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Place, Requests, Rpo,
-    RunId, Verdict,
+    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Requests, Rpo, RunId,
+    Verdict,
 };
 use dalsegno::ledger::{HistoryFilter, LedgerError, RunKind, RunState, TakenIn};
 
-use super::{at, open, place, subject};
+use super::{at, open, place, place_in, subject};
 
 pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> Evidence {
     Evidence {
@@ -115,7 +115,7 @@ async fn a_proof_holds_for_one_place_only() {
     assert_eq!(ledger.last_proof(&subject("a"), &place()).await.unwrap().unwrap().ended, at(0));
     assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().ended, at(50));
     assert_eq!(ledger.last_drills().await.unwrap().len(), 1);
-    let elsewhere = Place { bucket: "other".into(), ..place() };
+    let elsewhere = place_in("other");
     assert_eq!(ledger.last_proof(&subject("a"), &elsewhere).await.unwrap(), None);
     assert_eq!(ledger.last_proof(&subject("b"), &place()).await.unwrap(), None);
 }

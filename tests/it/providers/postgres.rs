@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dalsegno::archive::{SegmentName, SegmentSize};
 use dalsegno::domain::{
-    ArchiveFact, BackupStatus, Cx, Denied, Fact, FactKind, Known, Memory, Observation, Observe, Place, Policy, Prefix, Quiet,
-    RunId, Secret, StoreId, Subject, SubjectKind,
+    ArchiveFact, ArchivePlace, BackupStatus, Cx, Denied, Fact, FactKind, Known, Memory, Observation, Observe, Policy, Prefix,
+    Quiet, RunId, Secret, StoreId, Subject, SubjectKind,
 };
 use dalsegno::providers::postgres::config::PostgresSettings;
 use dalsegno::providers::postgres::{Depth, ListingRule, PostgresArchive};
@@ -81,7 +81,7 @@ impl Bench {
 }
 
 fn settings(bucket: &str, server: &str) -> PostgresSettings {
-    let place = Place {
+    let place = ArchivePlace {
         store: StoreId("lab".to_owned()),
         bucket: bucket.to_owned(),
         prefix: Prefix::new("cnpg"),
