@@ -104,16 +104,17 @@ CREATE TABLE recovery_points (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE drills (
-    run      INTEGER PRIMARY KEY REFERENCES runs (number),
-    sha256   TEXT    NOT NULL UNIQUE,
-    subject  TEXT    NOT NULL,
-    verdict  TEXT    NOT NULL CHECK (verdict IN ('proven', 'failed', 'unknown')),
-    place    TEXT CHECK (json_valid(place)), -- what was restored from; NULL when the drill did not come so far
-    backup   TEXT,
-    began    INTEGER NOT NULL,
-    ended    INTEGER NOT NULL,
-    taken_in INTEGER NOT NULL,
-    evidence TEXT    NOT NULL CHECK (json_valid(evidence))
+    run       INTEGER PRIMARY KEY REFERENCES runs (number),
+    sha256    TEXT    NOT NULL UNIQUE,
+    subject   TEXT    NOT NULL,
+    verdict   TEXT    NOT NULL CHECK (verdict IN ('proven', 'failed', 'unknown')),
+    place     TEXT CHECK (json_valid(place)), -- with mechanism and name the recovery point; NULL when the drill did not come so far
+    mechanism TEXT,
+    name      TEXT,
+    began     INTEGER NOT NULL,
+    ended     INTEGER NOT NULL,
+    taken_in  INTEGER NOT NULL,
+    evidence  TEXT    NOT NULL CHECK (json_valid(evidence))
 ) STRICT;
 CREATE INDEX drills_by_subject ON drills (subject, ended);
 

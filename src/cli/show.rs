@@ -8,7 +8,10 @@ use super::failure::Failure;
 use super::history::{result, took};
 use super::out::{Out, visible};
 use crate::app::{Ledger, RunState, ShownFinding, ShownRun};
-use crate::domain::{Evidence, ExitCode, Outcome3, Requests, Sample, StoreId, Verdict, age, bytes_in_words, duration_in_words};
+use crate::domain::{
+    Evidence, ExitCode, Outcome3, Requests, Restored, RestoredBy, Sample, StoreId, Verdict, age, bytes_in_words,
+    duration_in_words,
+};
 
 /// One recorded run: what was seen, found, sent and started.
 #[derive(Clone, Debug, clap::Args)]
@@ -92,14 +95,9 @@ fn drill(evidence: &Evidence, sha256: Option<&str>, now: Timestamp) -> String {
     if let Some(as_of) = evidence.rpo.data_as_of {
         let _ = write!(text, "\n  data as of {as_of} ({})", age(as_of, now));
     }
-    if let Some(drilled) = &evidence.drilled {
-        let _ = write!(
-            text,
-            "\n  base {} from {}, {} segments",
-            visible(&drilled.backup),
-            visible(&drilled.place.to_string()),
-            drilled.segments
-        );
+    if let Some(Restored { place, name, by }) = &evidence.restored {
+        let RestoredBy::BaseAndWal { segments, .. } = by;
+        let _ = write!(text, "\n  base {} from {}, {segments} segments", visible(name), visible(&place.to_string()));
     }
     let passed = evidence.assertions.iter().filter(|check| check.outcome == Outcome3::Passed).count();
     let _ =

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Intent, Place, Receipt, Requests, RunId, Subject, SystemId, Undone, Verdict};
+use super::{Call, Intent, Mechanism, Place, Receipt, Requests, RunId, Subject, SystemId, Undone, Verdict};
 
 /// The version of the file's form. A reader refuses a newer one.
 pub const EVIDENCE_FORMAT: u32 = 1;
@@ -77,7 +77,7 @@ pub struct Phase {
 /// RPO by its two numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rpo {
-    /// Newest replayed commit.
+    /// The newest data that came back: of a database, the newest replayed commit.
     pub data_as_of: Option<Timestamp>,
     /// The latest moment up to which nothing can be missing.
     pub covered_until: Option<Timestamp>,
@@ -87,7 +87,7 @@ pub struct Rpo {
     pub seconds: Option<f64>,
 }
 
-/// Where recovery had to end, and where it did.
+/// Where recovery of a base backup with WAL had to end, and where it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryEnd {
     /// `end`, or the time that was asked for.
@@ -148,21 +148,64 @@ pub struct StepRecord {
     pub undone: Option<Undone>,
 }
 
-/// What the drill was of.
+/// What a drill expects to come back, by the mechanism that it restores by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Drilled {
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+pub enum Expects {
+    /// A base backup and WAL.
+    BaseAndWal {
+        /// The system that the configuration expects. When it names none, what backup.info says must come back.
+        system: Option<SystemId>,
+    },
+}
+
+impl Expects {
+    /// The mechanism.
+    pub const fn mechanism(&self) -> Mechanism {
+        match self {
+            Self::BaseAndWal { .. } => Mechanism::BaseAndWal,
+        }
+    }
+}
+
+/// What was restored: place, mechanism and name are those of the recovery point that is proven by it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restored {
     /// The place that was restored from.
     pub place: Place,
-    /// The base backup.
-    pub backup: String,
-    /// The system identifier that was expected, and the one that came back.
-    pub system_expected: Option<SystemId>,
-    /// What pg_control of the restored cluster says.
-    pub system_restored: Option<SystemId>,
-    /// Segments replayed.
-    pub segments: u64,
-    /// PostgreSQL that was started: its version and where it was found.
-    pub postgres: Option<String>,
+    /// The recovery point's name in its mechanism: the base backup's id.
+    pub name: String,
+    /// How, and what came back.
+    #[serde(flatten)]
+    pub by: RestoredBy,
+}
+
+/// What came back, by mechanism.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+pub enum RestoredBy {
+    /// A base backup and WAL.
+    BaseAndWal {
+        /// The system identifier that was expected.
+        system_expected: Option<SystemId>,
+        /// What pg_control of the restored cluster says.
+        system_restored: Option<SystemId>,
+        /// Segments replayed.
+        segments: u64,
+        /// PostgreSQL that was started: its version and where it was found.
+        postgres: Option<String>,
+        /// Where recovery ended.
+        recovery: Option<RecoveryEnd>,
+    },
+}
+
+impl RestoredBy {
+    /// The mechanism.
+    pub const fn mechanism(&self) -> Mechanism {
+        match self {
+            Self::BaseAndWal { .. } => Mechanism::BaseAndWal,
+        }
+    }
 }
 
 /// The evidence of one drill.
@@ -195,9 +238,7 @@ pub struct Evidence {
     /// Finding codes that the reasons stand for, if any.
     pub codes: Vec<String>,
     /// What was restored.
-    pub drilled: Option<Drilled>,
-    /// Where recovery ended.
-    pub recovery: Option<RecoveryEnd>,
+    pub restored: Option<Restored>,
     /// Isolation that was asked for at least.
     pub isolation_declared: Isolation,
     /// Isolation as shown.
@@ -208,7 +249,7 @@ pub struct Evidence {
     pub rpo: Rpo,
     /// Allowed RPO in seconds.
     pub rpo_budget_seconds: Option<f64>,
-    /// RTO: seconds from the start to a database that answers.
+    /// RTO: seconds from the start until what was restored answers.
     pub rto_seconds: Option<f64>,
     /// Allowed RTO in seconds.
     pub rto_budget_seconds: Option<f64>,

@@ -22,6 +22,7 @@ mod secret;
 mod span;
 mod store;
 mod subject;
+pub mod verb_names;
 mod verdict;
 mod words;
 
@@ -34,7 +35,8 @@ pub use check::{Expectation, SqlCheck};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use evidence::{
-    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Outcome3, Phase, RecoveryEnd, Rpo, StepEnd, StepRecord,
+    AssertionResult, EVIDENCE_FORMAT, Evidence, Expects, Isolation, Outcome3, Phase, RecoveryEnd, Restored, RestoredBy, Rpo,
+    StepEnd, StepRecord,
 };
 pub use expect::{Expected, Placeholder, Policy};
 pub use fact::{Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, Requests, Sample};

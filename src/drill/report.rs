@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::domain::{
-    AssertionResult, Evidence, Outcome3, Phase, StepEnd, StepRecord, Undone, Verdict, bytes_in_words, duration_in_words, rate,
+    AssertionResult, Evidence, Outcome3, Phase, Restored, RestoredBy, StepEnd, StepRecord, Undone, Verdict, bytes_in_words,
+    duration_in_words, rate,
 };
 
 /// `PROVEN  in 14.2 s (budget 30 min) · data as of 14:58:07Z (RPO 2 min, budget 15 min)`
@@ -90,11 +91,12 @@ pub fn report(evidence: &Evidence, path: &str) -> String {
 
 fn title(evidence: &Evidence) -> String {
     let mut line = format!("drill {} · {}", evidence.runbook, evidence.subject);
-    if let Some(drilled) = &evidence.drilled {
-        let _ = write!(line, " ← {} · base {} + {} segments", drilled.place, drilled.backup, drilled.segments);
-    }
-    if let Some(recovery) = &evidence.recovery {
-        let _ = write!(line, " · target {}, timeline {}", recovery.target, recovery.timeline);
+    if let Some(Restored { place, name, by }) = &evidence.restored {
+        let RestoredBy::BaseAndWal { segments, recovery, .. } = by;
+        let _ = write!(line, " ← {place} · base {name} + {segments} segments");
+        if let Some(recovery) = recovery {
+            let _ = write!(line, " · target {}, timeline {}", recovery.target, recovery.timeline);
+        }
     }
     let _ = write!(line, " · {}", to_the_second(evidence.began));
     line
@@ -141,21 +143,22 @@ fn checks(text: &mut String, assertions: &[AssertionResult]) {
 
 fn facts(text: &mut String, evidence: &Evidence) {
     let mut lines = Vec::new();
-    if let Some(recovery) = &evidence.recovery {
+    let by = evidence.restored.as_ref().map(|restored| &restored.by);
+    if let Some(RestoredBy::BaseAndWal { recovery: Some(recovery), .. }) = by {
         let reached = recovery.reached_segment.as_deref().unwrap_or("unknown");
         let lsn = recovery.reached_lsn.as_ref().map(|lsn| format!(" at {lsn}")).unwrap_or_default();
         lines.push(format!("recovery had to reach {}, reached {reached}{lsn}", recovery.expected_segment));
     }
     let moment = |moment: Option<jiff::Timestamp>| moment.map_or_else(|| "unknown".to_owned(), to_the_second);
-    let by = evidence.rpo.covered_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
+    let covered_by = evidence.rpo.covered_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
     lines.push(format!(
-        "data as of {} · covered until {}{by}",
+        "data as of {} · covered until {}{covered_by}",
         moment(evidence.rpo.data_as_of),
         moment(evidence.rpo.covered_until)
     ));
     lines.push(format!("isolation {} (at least {} asked)", evidence.isolation.as_str(), evidence.isolation_declared.as_str()));
     lines.extend(evidence.isolation_facts.iter().map(|fact| format!("  {fact}")));
-    if let Some(postgres) = evidence.drilled.as_ref().and_then(|drilled| drilled.postgres.as_ref()) {
+    if let Some(RestoredBy::BaseAndWal { postgres: Some(postgres), .. }) = by {
         lines.push(format!("PostgreSQL {postgres}"));
     }
     let requests = &evidence.requests;

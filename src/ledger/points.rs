@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
-use super::column::{Reading, int, json, ms};
+use super::column::{Reading, int, json, ms, word};
 use super::{Ledger, LedgerError, sql};
 use crate::domain::{Place, RecoveryPoint, Subject};
 
@@ -40,12 +40,10 @@ impl Ledger {
         looked: &[(Subject, Place)],
     ) -> Result<(), LedgerError> {
         for point in points {
-            // The word as serde writes it, so that it can be read back.
-            let mechanism = json(&self.file, "recovery_points", &point.mechanism)?;
             sqlx::query(sql::POINT_PUT)
                 .bind(point.subject.to_string())
                 .bind(json(&self.file, "recovery_points", &point.place)?)
-                .bind(mechanism.trim_matches('"'))
+                .bind(word(&self.file, "recovery_points", &point.mechanism)?)
                 .bind(&point.name)
                 .bind(ms(point.from))
                 .bind(point.covered_until.map(ms))

@@ -109,8 +109,8 @@ statements! {
 
     // drills
     DRILL_BY_RUN = "SELECT d.sha256 FROM drills d JOIN runs r ON r.number = d.run WHERE r.id = ?1";
-    DRILL_PUT = "INSERT INTO drills (run, sha256, subject, verdict, place, backup, began, ended, taken_in, \
-                 evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    DRILL_PUT = "INSERT INTO drills (run, sha256, subject, verdict, place, mechanism, name, began, ended, \
+                 taken_in, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     DRILLS_LAST = "SELECT evidence FROM drills d WHERE ended = (SELECT max(ended) FROM drills e WHERE e.subject = d.subject) \
                    ORDER BY subject, run";
     DRILL_LAST_PROVEN = "SELECT evidence FROM drills WHERE subject = ?1 AND place = ?2 AND verdict = 'proven' ORDER BY ended DESC LIMIT 1";

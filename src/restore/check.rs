@@ -12,6 +12,7 @@ use super::held::{Chosen, Held, Server, Telling, seconds};
 use super::session::{As, Session, sqlstate, words};
 use super::trouble::Trouble;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
+use crate::domain::verb_names::{ARCHIVING_OFF, FRESH, REPLAY_END, SYSTEM_ID};
 use crate::domain::{AssertionResult, Cx, Expectation, Outcome3, Phase, Receipt, SqlCheck, age, bytes_in_words};
 
 /// A cluster that commits now and then: data may lie this far behind what is covered before it looks stale.
@@ -100,7 +101,7 @@ impl CheckWork {
             None => Outcome3::Undecided,
         };
         let seen = seen.map_or_else(|| "not known".to_owned(), |seen| seen.to_string());
-        assertion("system-id", format!("{expected} ({by})"), seen, outcome, false)
+        assertion(SYSTEM_ID, format!("{expected} ({by})"), seen, outcome, false)
     }
 
     /// Recovery ended where the catalogue said. An archive that stopped long ago passes this too, so it does not tell stale data.
@@ -118,7 +119,7 @@ impl CheckWork {
                     _ => Outcome3::Undecided,
                 };
                 let expected = format!("into segment {} of timeline {}", recovered.expected_segment, plan.timeline);
-                assertion("replay-end", expected, seen, outcome, false)
+                assertion(REPLAY_END, expected, seen, outcome, false)
             }
             RecoveryTarget::Time(moment) => {
                 let outcome = match (recovered.data_as_of, recovered.timeline == plan.timeline) {
@@ -129,7 +130,7 @@ impl CheckWork {
                 let as_of =
                     recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
                 assertion(
-                    "replay-end",
+                    REPLAY_END,
                     format!("{moment} on timeline {}", plan.timeline),
                     format!("{as_of}, {seen}"),
                     outcome,
@@ -147,7 +148,7 @@ impl CheckWork {
             Some(shown) => (Outcome3::Undecided, shown.against.join("; ")),
             None => (Outcome3::Undecided, "not looked at".to_owned()),
         };
-        assertion("archiving-off", "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, outcome, false)
+        assertion(ARCHIVING_OFF, "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, outcome, false)
     }
 
     /// Newest replayed commit against what the archive covers.
@@ -163,7 +164,7 @@ impl CheckWork {
             |until| format!("data of at most {tolerance:.0} s before {until}"),
         );
         let (outcome, seen) = freshness(self.server.recovered.data_as_of, until, tolerance, self.chosen.plan.from, self.cx.now);
-        AssertionResult { seconds: seconds(began), ..assertion("fresh", expected, seen, outcome, true) }
+        AssertionResult { seconds: seconds(began), ..assertion(FRESH, expected, seen, outcome, true) }
     }
 
     /// Sizes of the databases; against the last drill when there was one.

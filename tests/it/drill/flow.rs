@@ -8,7 +8,7 @@ use dalsegno::conductor::drill::{
     swept_exit,
 };
 use dalsegno::conductor::runbook::script;
-use dalsegno::domain::{Cx, ExitCode, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Verdict};
+use dalsegno::domain::{Cx, ExitCode, Expects, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Verdict};
 use dalsegno::execution::Unwatched;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) fn database() -> Drillable {
     Drillable {
         subject: "pg/home/prod/keycloak-db".parse().unwrap(),
         place: place(),
-        system_id: Some(SYSTEM.to_owned().try_into().unwrap()),
+        expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
         policy: Policy { rpo_seconds: Some(900.0), rto_seconds: Some(1800.0), ..Policy::default() },
     }
 }

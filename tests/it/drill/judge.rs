@@ -1,6 +1,6 @@
 //! The verdict: nothing may be missing, and what is bad must have been looked at.
 
-use dalsegno::domain::{ExitCode, Isolation, Outcome3, StepEnd, StepRecord, Verdict};
+use dalsegno::domain::{ExitCode, Expects, Isolation, Outcome3, StepEnd, StepRecord, Verdict};
 use dalsegno::drill::{Course, Declared, Judgement, judge};
 use proptest::prelude::*;
 use serde_json::json;
@@ -74,11 +74,11 @@ static SPOILS: &[Spoil] = &[
     spoil("interrupted", Unknown, |drill| drill.course.interrupted = true),
     spoil("restored system not read", Unknown, |drill| drop(outputs(&mut drill.records, "pg.recover").remove("system_id"))),
     spoil("no system expected by anybody", Unknown, |drill| {
-        drill.declared.system_expected = None;
+        drill.declared.expects = Expects::BaseAndWal { system: None };
         outputs(&mut drill.records, "archive.choose").remove("system_id");
     }),
     spoil("another system than configured", Failed, |drill| {
-        drill.declared.system_expected = Some("1".to_owned().try_into().unwrap());
+        drill.declared.expects = Expects::BaseAndWal { system: Some("1".to_owned().try_into().unwrap()) };
     }),
     spoil("another system than backup.info's", Failed, |drill| {
         outputs(&mut drill.records, "archive.choose").insert("system_id".into(), json!("1"));
@@ -193,7 +193,7 @@ fn left_overs_change_the_exit_code_and_not_the_verdict() {
 #[test]
 fn without_a_configured_system_the_one_of_backup_info_must_come_back() {
     let mut drill = perfect();
-    drill.declared.system_expected = None;
+    drill.declared.expects = Expects::BaseAndWal { system: None };
     assert_eq!(drill.judged().verdict, Verdict::Proven);
     outputs(&mut drill.records, "pg.recover").insert("system_id".into(), json!("2"));
     assert_eq!(drill.judged().verdict, Verdict::Failed);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dalsegno::domain::{
-    ArchivePlace, AssertionResult, Call, Intent, Isolation, Outcome3, Phase, Place, Prefix, Receipt, Requests, RunId, StepEnd,
-    StepRecord, StoreId, Undone,
+    ArchivePlace, AssertionResult, Call, Expects, Intent, Isolation, Outcome3, Phase, Place, Prefix, Receipt, Requests, RunId,
+    StepEnd, StepRecord, StoreId, Undone,
 };
 use dalsegno::drill::{Course, Declared};
 use jiff::Timestamp;
@@ -102,7 +102,7 @@ pub(crate) fn declared() -> Declared {
         isolation: Isolation::Closed,
         rpo_budget_seconds: Some(900.0),
         rto_budget_seconds: Some(1800.0),
-        system_expected: Some(SYSTEM.to_owned().try_into().unwrap()),
+        expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
     }
 }
 

@@ -1,6 +1,6 @@
 use dalsegno::domain::{
-    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Requests, Rpo, RunId,
-    Verdict,
+    AssertionResult, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Requests, Restored, RestoredBy,
+    Rpo, RunId, Verdict,
 };
 use dalsegno::ledger::{HistoryFilter, LedgerError, RunKind, RunState, TakenIn};
 
@@ -21,15 +21,17 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
         reasons: if verdict == Verdict::Proven { Vec::new() } else { vec!["segment 5 is missing".into()] },
         hints: Vec::new(),
         codes: Vec::new(),
-        drilled: Some(Drilled {
+        restored: Some(Restored {
             place: place(),
-            backup: "20260930T020000".into(),
-            system_expected: None,
-            system_restored: None,
-            segments: 131,
-            postgres: Some("PostgreSQL 16.4".into()),
+            name: "20260930T020000".into(),
+            by: RestoredBy::BaseAndWal {
+                system_expected: None,
+                system_restored: None,
+                segments: 131,
+                postgres: Some("PostgreSQL 16.4".into()),
+                recovery: None,
+            },
         }),
-        recovery: None,
         isolation_declared: Isolation::Closed,
         isolation: Isolation::Closed,
         isolation_facts: Vec::new(),
