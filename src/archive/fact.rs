@@ -13,7 +13,7 @@ use super::key::{history_key, partial_key, segment_key};
 use super::name::{SegmentName, SegmentSize};
 use super::wals::{Seen, moment};
 use crate::domain::{
-    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, EmptyObject, EndOfWal, OrphanHistory, PartialInside, SegmentSeen,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen,
     Subject, SystemId, SystemSeen, WalGap, Window,
 };
 
@@ -158,7 +158,7 @@ impl Catalogue {
             record_written: objects.record.as_ref().and_then(|seen| seen.written),
             missing: done.map(|info| objects.missing(info)).unwrap_or_default(),
             missing_wal: done.and_then(|info| Base::of(id, info).ok()).map(|base| self.missing_wal(&base)).unwrap_or_default(),
-            keep: objects.keep.as_ref().map(|_| objects.keep_word.clone().unwrap_or_default()),
+            keep: objects.keep.as_ref().map(|_| Keep::of(objects.keep_word.as_deref().unwrap_or_default())),
         }
     }
 

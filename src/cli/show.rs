@@ -9,7 +9,7 @@ use super::history::{result, took};
 use super::out::{Out, visible};
 use crate::app::{Ledger, RunState, ShownFinding, ShownRun};
 use crate::domain::{
-    Evidence, ExitCode, Outcome3, Requests, Restored, RestoredBy, Sample, StoreId, Verdict, age, bytes_in_words,
+    CheckEnd, Evidence, ExitCode, Requests, Restored, RestoredBy, Sample, StoreId, Verdict, age, bytes_in_words,
     duration_in_words,
 };
 
@@ -99,11 +99,11 @@ fn drill(evidence: &Evidence, sha256: Option<&str>, now: Timestamp) -> String {
         let RestoredBy::BaseAndWal { segments, .. } = by;
         let _ = write!(text, "\n  base {} from {}, {segments} segments", visible(name), visible(&place.to_string()));
     }
-    let passed = evidence.assertions.iter().filter(|check| check.outcome == Outcome3::Passed).count();
+    let passed = evidence.assertions.iter().filter(|check| check.end == CheckEnd::Passed).count();
     let _ =
         write!(text, "\n  {passed} of {} checks passed · isolation {}", evidence.assertions.len(), evidence.isolation.as_str());
-    for check in evidence.assertions.iter().filter(|check| check.outcome != Outcome3::Passed) {
-        let word = if check.outcome == Outcome3::Failed { "failed" } else { "undecided" };
+    for check in evidence.assertions.iter().filter(|check| check.end != CheckEnd::Passed) {
+        let word = if check.end == CheckEnd::Failed { "failed" } else { "undecided" };
         let (name, expected, seen) = (visible(&check.name), visible(&check.expected), visible(&check.seen));
         let _ = write!(text, "\n  {word}  {name}: expected {expected}, seen {seen}");
     }

@@ -37,7 +37,7 @@ impl Isolation {
 /// How a single check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome3 {
+pub enum CheckEnd {
     /// As expected.
     Passed,
     /// Not as expected.
@@ -56,7 +56,7 @@ pub struct AssertionResult {
     /// What was seen, in words.
     pub seen: String,
     /// How it ended.
-    pub outcome: Outcome3,
+    pub end: CheckEnd,
     /// Whether stale data would have failed it. A proof needs at least one that is true.
     pub tells_stale: bool,
     /// Seconds it took.
@@ -74,6 +74,23 @@ pub struct Phase {
     pub bytes: Option<u64>,
 }
 
+/// How it is known up to which moment nothing can be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoveredBy {
+    /// By the time at which the newest unbroken segment was written into the store.
+    LastSegmentWritten,
+}
+
+impl CoveredBy {
+    /// The words for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LastSegmentWritten => "last segment written",
+        }
+    }
+}
+
 /// RPO by its two numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rpo {
@@ -81,8 +98,8 @@ pub struct Rpo {
     pub data_as_of: Option<Timestamp>,
     /// The latest moment up to which nothing can be missing.
     pub covered_until: Option<Timestamp>,
-    /// Where `covered_until` comes from: `source position` or `last segment written`.
-    pub covered_by: Option<String>,
+    /// How `covered_until` is known.
+    pub covered_by: Option<CoveredBy>,
     /// now − covered until, in seconds; `None` = unknown.
     pub seconds: Option<f64>,
 }

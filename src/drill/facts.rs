@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::domain::{AssertionResult, Isolation, Mechanism, StepEnd, StepRecord, SystemId, verb_names};
+use crate::domain::{AssertionResult, CoveredBy, Isolation, Mechanism, StepEnd, StepRecord, SystemId, verb_names};
 
 /// The records of a drill. Of every mechanism, one verb chooses what is restored (and says `covered_until`), and one brings up
 /// what then answers (and says `data_as_of`, `isolation` and `isolation_facts`).
 #[derive(Clone, Copy)]
 pub(super) struct Facts<'a> {
     records: &'a [StepRecord],
+    mechanism: Mechanism,
     chooses: &'static str,
     answers: &'static str,
 }
@@ -20,7 +21,7 @@ impl<'a> Facts<'a> {
         let (chooses, answers) = match mechanism {
             Mechanism::BaseAndWal => (verb_names::ARCHIVE_CHOOSE, verb_names::PG_RECOVER),
         };
-        Self { records, chooses, answers }
+        Self { records, mechanism, chooses, answers }
     }
 
     /// The last step that called a verb.
@@ -75,6 +76,13 @@ impl<'a> Facts<'a> {
     /// Until when nothing can be missing.
     pub(super) fn covered_until(self) -> Option<Timestamp> {
         self.moment(self.chooses, "covered_until")
+    }
+
+    /// How that is known.
+    pub(super) const fn covered_by(self) -> CoveredBy {
+        match self.mechanism {
+            Mechanism::BaseAndWal => CoveredBy::LastSegmentWritten,
+        }
     }
 
     /// How closed the sandbox was.

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::reason::{REPORT, Reason};
 use super::rpo::rpo;
 use crate::domain::verb_names::FRESH;
-use crate::domain::{AssertionResult, ExitCode, Expects, Outcome3, StepEnd, StepRecord, Verdict, duration_in_words};
+use crate::domain::{AssertionResult, CheckEnd, ExitCode, Expects, StepEnd, StepRecord, Verdict, duration_in_words};
 
 /// What a drill says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,17 +126,17 @@ fn freshness(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
 }
 
 fn assertions(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
-    let told = |assertion: &AssertionResult| assertion.tells_stale && assertion.outcome == Outcome3::Passed;
+    let told = |assertion: &AssertionResult| assertion.tells_stale && assertion.end == CheckEnd::Passed;
     let told_otherwise = facts.assertions().any(told);
     for assertion in facts.assertions() {
         let AssertionResult { name, expected, seen, .. } = assertion;
         let words = format!("check {name}: expected {expected}, seen {seen}");
-        match assertion.outcome {
-            Outcome3::Passed => {}
+        match assertion.end {
+            CheckEnd::Passed => {}
             // On a quiet cluster commit times cannot tell; a check of the owner's that can tell has passed.
-            Outcome3::Undecided if name == FRESH && told_otherwise => {}
-            Outcome3::Undecided => reasons.push(Reason::open(format!("{words}: could not be decided"), REPORT)),
-            Outcome3::Failed => reasons.push(failed(declared, assertion, words)),
+            CheckEnd::Undecided if name == FRESH && told_otherwise => {}
+            CheckEnd::Undecided => reasons.push(Reason::open(format!("{words}: could not be decided"), REPORT)),
+            CheckEnd::Failed => reasons.push(failed(declared, assertion, words)),
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn rpo(facts: Facts<'_>, began: Timestamp) -> Rpo {
     Rpo {
         data_as_of: facts.data_as_of(),
         covered_until,
-        covered_by: covered_until.map(|_| "last segment written".to_owned()),
+        covered_by: covered_until.map(|_| facts.covered_by()),
         seconds: seconds.filter(|seconds| *seconds >= -CLOCK_SLACK_SECONDS).map(|seconds| seconds.max(0.0)),
     }
 }

@@ -23,7 +23,7 @@ use super::verbs::VERBS;
 use crate::archive::RecoveryTarget;
 use crate::domain::verb_names::{ARCHIVE_CHOOSE, PG_CHECK, PG_RECOVER, PG_RESTORE_BASE, SANDBOX_MAKE};
 use crate::domain::{
-    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, SqlCheck, State, Subject, Undone, VerbSpec,
+    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, SqlCheck, State, Subject, Touch, Undone, VerbSpec,
 };
 
 /// Restores archives into sandboxes and asks what came back.
@@ -188,16 +188,16 @@ impl Act for Restorer {
         }
         let sandbox = self.sandbox_of(call);
         let folder = sandbox.folder().display().to_string();
-        let mut objects = Vec::new();
+        let mut touches = Vec::new();
         match call.verb.as_str() {
             ARCHIVE_CHOOSE => {
                 self.subject(call.text("subject").unwrap_or_default())?;
                 target(call)?;
                 timeline(call)?;
             }
-            SANDBOX_MAKE => objects.push(("make".to_owned(), folder.clone())),
-            PG_RESTORE_BASE => objects.push(("make".to_owned(), format!("{folder}/data"))),
-            PG_RECOVER => objects.push(("make".to_owned(), format!("PostgreSQL on the socket {folder}/s/.s.PGSQL.5432"))),
+            SANDBOX_MAKE => touches.push(Touch::make(folder.clone())),
+            PG_RESTORE_BASE => touches.push(Touch::make(format!("{folder}/data"))),
+            PG_RECOVER => touches.push(Touch::make(format!("PostgreSQL on the socket {folder}/s/.s.PGSQL.5432"))),
             _ => {}
         }
         // On paper (`--plan`) the folder is a reference to an earlier output, and stays one.
@@ -205,7 +205,7 @@ impl Act for Restorer {
         if let Some(given) = given.filter(|text| !text.starts_with("$(")) {
             self.must_be_ours(given, call.run)?;
         }
-        Ok(Intent { call: call.clone(), objects, mark: json!({"folder": folder, "run": call.run, "step": call.step}) })
+        Ok(Intent { call: call.clone(), touches, mark: json!({"folder": folder, "run": call.run, "step": call.step}) })
     }
 
     async fn start(&self, cx: &Cx, intent: &Intent) -> Result<Handle, ActError> {
@@ -278,7 +278,7 @@ impl Restorer {
         let mut keeper = held.keeper.lock().await;
         let Some(keeper) = keeper.as_mut() else { return Undone::NothingToDo };
         match keeper.stop_postgres().await {
-            Ok(end) if end.status == "was not running" && !ran => Undone::NothingToDo,
+            Ok(end) if !end.ran && !ran => Undone::NothingToDo,
             Ok(_) => Undone::Removed,
             // The keeper is gone, and with it, by the parent-death signal, the postmaster.
             Err(_) => {

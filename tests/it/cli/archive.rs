@@ -3,8 +3,8 @@
 use dalsegno::cli::archive::{Command, Looked, Which, audit, damage, list, show, windows};
 use dalsegno::cli::{Format, Out, archive::Audited};
 use dalsegno::domain::{
-    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Prefix, SegmentSeen, StoreId,
-    Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Keep, Prefix, SegmentSeen,
+    StoreId, Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
 };
 use jiff::Timestamp;
 
@@ -42,7 +42,7 @@ fn healthy() -> ArchiveFact {
         record_written: None,
         missing: Vec::new(),
         missing_wal: Vec::new(),
-        keep: Some("full".into()),
+        keep: Some(Keep::Full),
     };
     let window = Window {
         backup: "20261130T091120".into(),

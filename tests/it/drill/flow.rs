@@ -8,7 +8,7 @@ use dalsegno::conductor::drill::{
     swept_exit,
 };
 use dalsegno::conductor::runbook::script;
-use dalsegno::domain::{Cx, ExitCode, Expects, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Verdict};
+use dalsegno::domain::{Cx, ExitCode, Expects, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Touch, Verdict};
 use dalsegno::execution::Unwatched;
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn the_plan_names_every_object_and_leaves_unknown_outputs_as_they_are_written() 
     let given = BTreeMap::from([("target".to_owned(), Value::from("2026-09-30T16:00:00+02:00"))]);
     let ready = ready(RunId::new(), &ground, &database(), &script("pg-restore").unwrap(), &given, None).unwrap();
     let outlook = outlook(&ready.plan, &acts);
-    let made: Vec<&(String, String)> = outlook.iter().flat_map(|step| &step.objects).collect();
+    let made: Vec<&Touch> = outlook.iter().flat_map(|step| &step.touches).collect();
     assert_eq!(made.len(), 2, "{made:?}");
     assert_eq!(outlook[0].with["target"], json!("2026-09-30T14:00:00Z"));
     assert!(!outlook[0].with.contains_key("timeline"), "an optional parameter without a value is no argument");

@@ -1,5 +1,5 @@
 use dalsegno::domain::{
-    AssertionResult, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Requests, Restored, RestoredBy,
+    AssertionResult, CheckEnd, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Requests, Restored, RestoredBy,
     Rpo, RunId, Verdict,
 };
 use dalsegno::ledger::{HistoryFilter, LedgerError, RunKind, RunState, TakenIn};
@@ -44,7 +44,7 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
             name: "users".into(),
             expected: "at least 10".into(),
             seen: "12".into(),
-            outcome: Outcome3::Passed,
+            end: CheckEnd::Passed,
             tells_stale: true,
             seconds: 0.1,
         }],
