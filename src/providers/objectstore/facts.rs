@@ -90,7 +90,7 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen
         lifecycle: look.lifecycle,
         uploads: look.uploads,
         version_bytes: look.version_bytes,
-        claimed_immutability: settings.immutability.clone(),
+        claimed_immutability: settings.immutability,
     }
 }
 

@@ -1,4 +1,4 @@
-use dalsegno::domain::{BackupStatus, Dialect, LifecycleRule, Right, Setting, Severity, StoreFact, UploadSeen};
+use dalsegno::domain::{BackupStatus, Dialect, Immutability, LifecycleRule, Right, Setting, Severity, StoreFact, UploadSeen};
 use dalsegno::policy::{archive_clears, store_clears};
 
 use super::scene::{DAY, HOUR, Scene, ago, at, backup};
@@ -148,7 +148,7 @@ fn old_versions_that_outweigh_the_current_ones_are_told_unless_a_rule_ends_them(
 #[test]
 fn claimed_immutability_must_be_shown() {
     let claim = |lock: Setting<Option<(String, i32)>>| {
-        Scene::healthy().store(move |s| (s.claimed_immutability, s.object_lock) = (Some("object-lock".into()), lock))
+        Scene::healthy().store(move |s| (s.claimed_immutability, s.object_lock) = (Some(Immutability::ObjectLock), lock))
     };
     for lock in [Setting::NotImplemented, Setting::Absent, Setting::Set(None)] {
         let finding = claim(lock).only("store-immutability-not-proven", Severity::Warning);
@@ -156,7 +156,7 @@ fn claimed_immutability_must_be_shown() {
     }
     assert!(claim(Setting::Denied).only("store-immutability-not-proven", Severity::Warning).could_not_look);
     claim(Setting::Set(Some(("GOVERNANCE".into(), 7)))).silent();
-    Scene::healthy().store(|s| s.claimed_immutability = Some("none".into())).silent();
+    Scene::healthy().store(|s| s.claimed_immutability = Some(Immutability::None)).silent();
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_finding_is_cleared_only_by_what_its_rule_reads() {
         ("s3-certificate-expiring", |s| s.certificate = None),
         ("s3-noncurrent-versions-unbounded", |s| s.versioning = Setting::Denied),
         ("store-immutability-not-proven", |s| {
-            (s.object_lock, s.claimed_immutability) = (Setting::NotAsked, Some("object-lock".into()));
+            (s.object_lock, s.claimed_immutability) = (Setting::NotAsked, Some(Immutability::ObjectLock));
         }),
     ] {
         assert!(clears(code, |_| {}, false), "{code}");
