@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{App, AppError};
 use crate::conductor::drill::{Drillable, list_evidence, read_evidence};
-use crate::domain::{Expects, Requests, Subject, Verdict};
+use crate::domain::{Expects, Placeholder, Requests, Subject, Verdict};
 use crate::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use crate::store::Store;
 
@@ -55,8 +55,14 @@ impl App {
             place: of.place.clone().into(),
             expects: Expects::BaseAndWal { system: of.system_id },
             policy: of.policy,
+            checks: of.checks.iter().map(|check| check.name.clone()).collect(),
+            placeholders: self.placeholders_of(&of.subject),
         });
         Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores })
+    }
+
+    fn placeholders_of(&self, subject: &Subject) -> Vec<Placeholder> {
+        self.loaded.placeholders.iter().filter(|placeholder| &placeholder.subject == subject).cloned().collect()
     }
 }
 
