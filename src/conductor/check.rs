@@ -52,7 +52,7 @@ pub async fn check(
         .collect();
     let observations = observe(&wanted, ledger, limit, cx).await?;
     let proofs = match ledger {
-        Some(ledger) => super::pass::proofs(ledger, &observations).await?,
+        Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
     let judgement = judge(cx.now, &expected, &observations, &proofs);
@@ -118,5 +118,6 @@ fn narrowed(expected: Expected, subject: Option<&str>) -> Expected {
         policies: expected.policies.into_iter().filter(|(subject, _)| keep(subject)).collect(),
         placeholders: expected.placeholders.into_iter().filter(|placeholder| keep(&placeholder.subject)).collect(),
         rests_on: expected.rests_on.into_iter().filter(|(above, _)| keep(above)).collect(),
+        isolation: expected.isolation,
     }
 }
