@@ -55,7 +55,10 @@ pub async fn check(
         Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
-    let judgement = judge(cx.now, &expected, &observations, &proofs);
+    let mut judgement = judge(cx.now, &expected, &observations, &proofs);
+    if ledger.is_none() {
+        judgement.findings.iter_mut().for_each(not_remembered);
+    }
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
     let seen: BTreeSet<Subject> =
         facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect();
@@ -104,6 +107,16 @@ pub(super) fn with_covers(expected: &Expected, looks: &[Look]) -> Expected {
         }
     }
     expected
+}
+
+/// Without a ledger nobody remembers drills: that none is known does not say that there was none.
+fn not_remembered(finding: &mut Finding) {
+    if finding.code == "never-drilled" {
+        finding.could_not_look = true;
+        "whether a restore was ever proven is not known: no ledger was asked".clone_into(&mut finding.summary);
+        "drills are remembered by the ledger, and a check without it knows none".clone_into(&mut finding.cause);
+        finding.evidence.clear();
+    }
 }
 
 /// Only what answers to `subject`, and what that rests on.

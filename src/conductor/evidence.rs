@@ -28,8 +28,10 @@ pub(super) async fn take_in(ledger: &Ledger, drills: &Path, cx: &Cx) -> Result<V
             Err(error) => findings.push(unreadable(&path, &error)),
             Ok(evidence) => match ledger.take_in(&evidence, &digest, cx.now).await {
                 Ok(TakenIn::New | TakenIn::Known) => {}
-                Err(error @ (LedgerError::EvidenceNewer { .. } | LedgerError::EvidenceDiffers { .. })) => {
-                    findings.push(unreadable(&path, &error));
+                Err(error @ LedgerError::EvidenceNewer { .. }) => findings.push(unreadable(&path, &error)),
+                // It was read, and contradicts what was taken in before: that is seen, not unseen.
+                Err(error @ LedgerError::EvidenceDiffers { .. }) => {
+                    findings.push(Finding { could_not_look: false, ..unreadable(&path, &error) });
                 }
                 Err(error) => return Err(error),
             },
@@ -51,7 +53,7 @@ fn unreadable_text(path: &Path, why: &str, hint: &str) -> Finding {
         evidence: vec![why.to_owned()],
         cause: why.to_owned(),
         remedy: hint.to_owned(),
-        could_not_look: false,
+        could_not_look: true,
     }
 }
 

@@ -106,7 +106,10 @@ pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> 
 async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result<PassOutcome, LedgerError> {
     let swept = (work.sweep)(cx.clone()).await;
     let mut findings = left_overs(&swept);
-    findings.extend(evidence::take_in(work.ledger, work.drills, cx).await?);
+    let not_taken_in = evidence::take_in(work.ledger, work.drills, cx).await?;
+    // What interrupted drills left, and what drills said, is part of what must be seen.
+    let own_work_done = swept.stuck.is_empty() && not_taken_in.is_empty();
+    findings.extend(not_taken_in);
     let retry = async {
         match work.notify {
             Some(notify) => notify.deliver(work.ledger, cx.now, true).await,
@@ -124,7 +127,7 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     let sight = Sight::new(&expected, &observations, working_channels(work, cx, &retried).await?);
     let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
     let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
-    let delivery = say(work, cx, &about, &committed, judgement.bugs.is_empty(), retried).await?;
+    let delivery = say(work, cx, &about, &committed, own_work_done && judgement.bugs.is_empty(), retried).await?;
     work.ledger.commit_samples(cx.run, cx.now, &delivery.samples(cx.now)).await?;
     work.ledger.tidy(cx.now).await?;
 

@@ -215,6 +215,7 @@ async fn evidence_that_cannot_be_read_is_a_finding_and_stops_nothing() {
     std::fs::write(folder.join("evidence.json"), "{\"format\": 1, half").unwrap();
     let outcome = site.pass(now()).await;
     assert_eq!(codes(&outcome), ["evidence-unreadable"]);
+    assert_eq!(outcome.exit, ExitCode::CouldNotLook, "what that drill said is not known");
     assert_eq!(outcome.seen.len(), 2);
 }
 
@@ -257,6 +258,21 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
     assert!(other.known.lock().unwrap().is_empty());
     assert_eq!(site.ledger.history(&HistoryFilter::default()).await.unwrap(), []);
     assert_eq!(site.ledger.recall(&dalsegno::domain::ProviderId("postgres/app".into())).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_ledger_a_check_does_not_claim_that_nothing_was_ever_drilled() {
+    use super::scene::{RULE, cx};
+    let mut site = Site::new(vec![the_store(), the_archive()]).await;
+    let drill_every = Some(35.0 * 86_400.0);
+    site.expected.policies.insert(db("app"), dalsegno::domain::Policy { drill_every_seconds: drill_every, ..Default::default() });
+    for (ledger, exit) in [(None, ExitCode::CouldNotLook), (Some(&site.ledger), ExitCode::Findings)] {
+        let limit = std::time::Duration::from_secs(5);
+        let checked =
+            dalsegno::conductor::check(&site.looks, &site.expected, ledger, None, limit, RULE, &cx(now())).await.unwrap();
+        let found: Vec<&str> = checked.findings.iter().map(|finding| finding.code.as_str()).collect();
+        assert_eq!((found, checked.exit), (vec!["never-drilled"], exit));
+    }
 }
 
 pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Evidence {
