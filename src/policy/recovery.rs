@@ -190,10 +190,7 @@ fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
 
 /// The command that proves a subject anew.
 fn drill_again(subject: &Subject) -> String {
-    match subject.kind().runbook() {
-        Some(runbook) => format!("dalsegno drill {runbook} --db {}", subject.name()),
-        None => "dalsegno runbook list".to_owned(),
-    }
+    format!("dalsegno drill {} --db {}", subject.kind().runbook().unwrap_or("RUNBOOK"), subject.name())
 }
 
 fn drill_failed(ground: &Ground, failed: &Proof) -> Finding {
