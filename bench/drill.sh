@@ -61,7 +61,7 @@ ours() { # ours ENDPOINT FILE
   our_config "$1" "    system-id: \"$LAB_SYSTEM_ID\"
     policy: {rpo: 365d, rto: 1h}
     checks:
-      - {name: rows, sql: \"select sum(balance)::text || ' ' || count(*)::text from accounts\", expect: {equals: \"$LAB_EXPECT\"}, tells-stale: true}" >"$WORK/dalsegno.yaml"
+      - {name: rows, sql: \"select sum(balance)::text || ' ' || count(*)::text from accounts\", expect: {value: \"$LAB_EXPECT\"}, tells-stale: true}" >"$WORK/dalsegno.yaml"
   local code=0
   "$LAB/lab-measure" "$WORK/one" "$DALSEGNO" --config "$WORK/dalsegno.yaml" -o json drill pg-restore --db "$LAB_SERVER" >"$WORK/evidence.json" 2>"$WORK/drill.err" || code=$?
   if [ "$code" -ne 0 ]; then cat "$WORK/drill.err" "$WORK/evidence.json" >&2; echo "the drill ended with $code" >&2; exit 1; fi
