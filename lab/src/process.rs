@@ -16,17 +16,18 @@ use crate::{LabError, home};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     ids: Option<(u32, u32)>,
+    name: Option<&'static str>,
 }
 
 impl User {
     /// Ourselves, or when we are root `postgres`, else `nobody`.
     pub fn unprivileged() -> Result<User, LabError> {
         if !nix::unistd::geteuid().is_root() {
-            return Ok(User { ids: None });
+            return Ok(User { ids: None, name: None });
         }
         for name in ["postgres", "nobody"] {
             if let Ok(Some(user)) = nix::unistd::User::from_name(name) {
-                return Ok(User { ids: Some((user.uid.as_raw(), user.gid.as_raw())) });
+                return Ok(User { ids: Some((user.uid.as_raw(), user.gid.as_raw())), name: Some(name) });
             }
         }
         Err(LabError::Other("running as root and there is neither a user `postgres` nor `nobody`".into()))
@@ -34,7 +35,7 @@ impl User {
 
     /// Whoever we are.
     pub fn same() -> User {
-        User { ids: None }
+        User { ids: None, name: None }
     }
 
     /// Makes `command` run as this user.
@@ -50,6 +51,11 @@ impl User {
             Some((uid, gid)) => std::os::unix::fs::chown(path, Some(uid), Some(gid)).map_err(LabError::file(path)),
             None => Ok(()),
         }
+    }
+
+    /// The name of the user to switch to; none when we are not root.
+    pub fn name(self) -> Option<&'static str> {
+        self.name
     }
 
     /// The uid and gid to switch to; none when we are not root.

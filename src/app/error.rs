@@ -17,6 +17,24 @@ pub enum AppError {
     /// A store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The configuration of a recording.
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigErrors),
+    /// The files of a recording.
+    #[error(transparent)]
+    Recording(Box<crate::tap::RecordingError>),
+    /// What a recording says of the ledger.
+    #[error(transparent)]
+    Replay(Box<crate::conductor::ReplayError>),
+    /// A recording is files, and a replay needs a folder for its ledger.
+    #[error("cannot write a file of a recording or a replay")]
+    Scratch(#[source] std::io::Error),
+    /// The configuration has no text form.
+    #[error("cannot write the configuration into the recording: {0}")]
+    Written(String),
+    /// A recording without passes.
+    #[error("the recording holds no pass")]
+    NoPass,
     /// No HTTP client.
     #[error("cannot make an HTTP client")]
     Http(#[source] CallError),
@@ -35,12 +53,29 @@ pub enum AppError {
     },
 }
 
+impl From<crate::tap::RecordingError> for AppError {
+    fn from(error: crate::tap::RecordingError) -> Self {
+        Self::Recording(Box::new(error))
+    }
+}
+
+impl From<crate::conductor::ReplayError> for AppError {
+    fn from(error: crate::conductor::ReplayError) -> Self {
+        Self::Replay(Box::new(error))
+    }
+}
+
 impl Explained for AppError {
     fn code(&self) -> &'static str {
         match self {
             Self::Process(_) | Self::Executable(_) => "process-unreadable",
             Self::Ledger(error) => error.code(),
             Self::Store(error) => error.code(),
+            Self::Config(error) => error.code(),
+            Self::Recording(error) => error.code(),
+            Self::Replay(error) => error.code(),
+            Self::Written(_) | Self::Scratch(_) => "recording-file",
+            Self::NoPass => "recording-empty",
             Self::Http(_) => "http-client",
             Self::NotConfigured { .. } => "not-configured",
         }
@@ -51,6 +86,11 @@ impl Explained for AppError {
             Self::Process(_) | Self::Executable(_) => Some("is /proc mounted?  ls -l /proc/self/exe".to_owned()),
             Self::Ledger(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Config(error) => error.hint(),
+            Self::Recording(error) => error.hint(),
+            Self::Replay(error) => error.hint(),
+            Self::Written(_) | Self::Scratch(_) => Some("are the folder and $TMPDIR writable, and have they space?".to_owned()),
+            Self::NoPass => Some("make it anew: dalsegno check --record DIR".to_owned()),
             Self::Http(_) => Some("are there trusted authorities on this machine?  ls /etc/ssl/certs".to_owned()),
             Self::NotConfigured { .. } => Some("dalsegno config show".to_owned()),
         }
@@ -58,10 +98,13 @@ impl Explained for AppError {
 
     fn exit(&self) -> Exit {
         match self {
-            Self::Process(_) | Self::Executable(_) | Self::Http(_) => ExitCode::CouldNotLook,
+            Self::Process(_) | Self::Executable(_) | Self::Http(_) | Self::Written(_) | Self::Scratch(_) => {
+                ExitCode::CouldNotLook
+            }
+            Self::Config(_) | Self::Recording(_) | Self::NoPass | Self::NotConfigured { .. } => ExitCode::Usage,
+            Self::Replay(error) => error.exit(),
             Self::Ledger(error) => error.exit(),
             Self::Store(error) => error.exit(),
-            Self::NotConfigured { .. } => ExitCode::Usage,
         }
     }
 }

@@ -16,7 +16,7 @@ impl App {
         let mut looks: Vec<Look> = Vec::new();
         for settings in &self.settings().stores {
             let opened = self.store(&settings.id).cloned().unwrap_or_else(|| stores::open(settings));
-            let observer = ObjectStore::new(settings.clone(), opened, stores::tls(settings), self.prefixes(&settings.id));
+            let observer = ObjectStore::new(settings.clone(), opened, self.certificates(settings), self.prefixes(&settings.id));
             looks.push(Look { observer: Arc::new(observer), store: Some(settings.id.clone()) });
         }
         let mut gaps = self.loaded.gaps.clone();

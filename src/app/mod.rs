@@ -8,6 +8,7 @@ mod drills;
 mod error;
 mod looks;
 mod probes;
+mod recordings;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
+pub use recordings::{Making, replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
@@ -41,6 +43,7 @@ use crate::tap::http::{LiveHttp, LiveHttpOptions};
 pub struct App {
     loaded: Loaded,
     stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+    seam: recordings::Seam,
 }
 
 impl App {
@@ -49,7 +52,7 @@ impl App {
         let loaded = config::load(&config::sources(named)?, &environment())?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
-        Ok(Self { loaded, stores })
+        Ok(Self { loaded, stores, seam: recordings::Seam::Live })
     }
 
     /// The settings.
@@ -81,12 +84,11 @@ impl App {
     /// What should be known, and how good it must be. Coverage is added by whoever looks, from the observers.
     pub fn expected(&self) -> Expected {
         let settings = self.settings();
-        let store = |id: &StoreId| settings.stores.iter().find(|store| &store.id == id).map(|store| store.subject.clone());
         Expected {
             covers: Vec::new(),
             policies: settings.postgres.iter().map(|of| (of.subject.clone(), of.policy)).collect(),
             placeholders: self.loaded.placeholders.clone(),
-            rests_on: settings.postgres.iter().filter_map(|of| Some((of.subject.clone(), store(&of.place.store)?))).collect(),
+            rests_on: self.loaded.rests_on.clone(),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn open_own(settings: &StoreSettings) -> Option<Result<Store, StoreEr
     }))
 }
 
-fn config(settings: &StoreSettings, keys: &Keys) -> Result<StoreConfig, StoreError> {
+pub(super) fn config(settings: &StoreSettings, keys: &Keys) -> Result<StoreConfig, StoreError> {
     let mut config = StoreConfig::new(
         settings.id.clone(),
         settings.endpoint.clone(),

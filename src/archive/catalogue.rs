@@ -126,7 +126,7 @@ impl Catalogue {
             ArchiveKey::DirectoryMarker => self.again(size),
             ArchiveKey::Foreign => self.foreign += 1,
             ArchiveKey::History { timeline, compression } => {
-                self.add_history(key, timeline, compression, seen(size, etag, last_modified))
+                self.add_history(key, timeline, compression, seen(size, etag, last_modified));
             }
             ArchiveKey::BackupInfo { id } => {
                 let seen = self.note_empty(key, seen(size, etag, last_modified));
@@ -235,6 +235,7 @@ impl Catalogue {
 
     /// Forgets the base backups, which are then listed and added again: an incremental pass lists `base/` whole. What was forgotten
     /// comes back, to be handed to [`Self::carry_over`].
+    #[must_use = "what was read of unchanged objects is read again otherwise"]
     pub fn forget_backups(&mut self) -> Self {
         self.empty_objects.retain(|(key, _)| !key.starts_with("base/"));
         self.tars = 0;
@@ -318,6 +319,14 @@ impl Catalogue {
         }
         if let Some(size) = self.segment_size() {
             self.wals.set_size(size);
+        }
+    }
+
+    /// A record that was listed and was gone when it was read: retention works while we look.
+    pub fn record_is_gone(&mut self, id: &str) {
+        if let Some(backup) = self.backups.get_mut(id) {
+            backup.record = None;
+            backup.info = None;
         }
     }
 

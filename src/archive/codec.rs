@@ -227,7 +227,7 @@ fn ends_with_its_trailer(bytes: &[u8], out: &[u8]) -> bool {
     // lies in the body.
     u32::from_le_bytes([l0, l1, l2, l3]) == length
         && u32::from_le_bytes([c0, c1, c2, c3]) == libdeflater_crc(out)
-        && !contains(body, trailer)
+        && !contains(body, *trailer)
 }
 
 fn libdeflater_crc(out: &[u8]) -> u32 {
@@ -237,8 +237,9 @@ fn libdeflater_crc(out: &[u8]) -> u32 {
 }
 
 /// Whether `needle` occurs; written so that the common "no" is decided block by block.
-fn contains(hay: &[u8], needle: &[u8; 8]) -> bool {
-    let [a, b, ..] = *needle;
+#[expect(clippy::needless_bitwise_bool, reason = "without branches the compiler compares many bytes at once")]
+fn contains(hay: &[u8], needle: [u8; 8]) -> bool {
+    let [a, b, ..] = needle;
     let mut from = 0;
     while let Some(block) = hay.get(from..hay.len().min(from + 4097)) {
         if block.len() < 2 {
@@ -248,7 +249,7 @@ fn contains(hay: &[u8], needle: &[u8; 8]) -> bool {
         let hit = pairs.fold(false, |hit, (first, second)| hit | ((*first == a) & (*second == b)));
         if hit {
             let wide = hay.get(from..hay.len().min(from + 4097 + 8)).unwrap_or_default();
-            if wide.windows(8).any(|window| window == needle) {
+            if wide.windows(8).any(|window| *window == needle) {
                 return true;
             }
         }

@@ -170,12 +170,11 @@ impl Catalogue {
         let mut number = first;
         while number <= last && missing.len() < MAX_NAMES {
             let next = spans.get(spans.partition_point(|span| span.last < number));
-            match next.filter(|span| span.first <= number) {
-                Some(span) => number = span.last + 1,
-                None => {
-                    missing.push(segment_text(base.begin.timeline, number, base.size));
-                    number += 1;
-                }
+            if let Some(span) = next.filter(|span| span.first <= number) {
+                number = span.last + 1;
+            } else {
+                missing.push(segment_text(base.begin.timeline, number, base.size));
+                number += 1;
             }
         }
         missing

@@ -1,5 +1,7 @@
 //! `dalsegno archive`: what lies in a PostgreSQL archive.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -98,7 +100,7 @@ pub fn show(command: &Command, looked: &Looked, now: Timestamp, out: &Out) -> Re
 
 fn with_gaps(mut text: String, gaps: &[Gap]) -> String {
     for gap in gaps {
-        text.push_str(&format!("\n\n{}: UNKNOWN, could not look: {}\n  hint  {}", gap.subject, gap.detail, gap.hint));
+        let _ = write!(text, "\n\n{}: UNKNOWN, could not look: {}\n  hint  {}", gap.subject, gap.detail, gap.hint);
     }
     text.trim_start_matches('\n').to_owned()
 }

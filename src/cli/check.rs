@@ -1,5 +1,8 @@
 //! `dalsegno check`: look now, record nothing.
 
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
 use super::at_least::AtLeast;
 use super::failure::Failure;
 use super::out::{Out, Tone, visible};
@@ -17,6 +20,12 @@ pub struct Args {
     /// The least severity that makes the exit code 1
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub fail_on: AtLeast,
+    /// Write down what is seen, into a new folder: for a bug report, or to judge again without any network
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["replay", "subject"])]
+    pub record: Option<PathBuf>,
+    /// Judge a recording instead of looking
+    #[arg(long, value_name = "FOLDER", conflicts_with = "subject")]
+    pub replay: Option<PathBuf>,
 }
 
 impl Args {
@@ -75,7 +84,7 @@ pub(super) fn bugs(bugs: &[(Subject, crate::domain::FactKind)]) -> Option<String
     }
     let mut text = format!("BUG  {} subject(s) came back with neither fact nor gap; please report this:", bugs.len());
     for (subject, kind) in bugs {
-        text.push_str(&format!("\n  {subject} ({kind:?})"));
+        let _ = write!(text, "\n  {subject} ({kind:?})");
     }
     Some(text)
 }

@@ -10,9 +10,9 @@ use super::signal::Signals;
 use crate::domain::{Cx, Exit, ExitCode, Explained, Progress, RunId};
 
 /// A command's context, and the signals that cancel it.
-pub struct Context {
+pub(super) struct Context {
     /// For observers and acts.
-    pub cx: Cx,
+    pub(super) cx: Cx,
     signals: Signals,
 }
 
@@ -37,7 +37,7 @@ impl Explained for NoSignals {
 
 impl Context {
     /// Begins now; must be done within `limit`.
-    pub fn begin(progress: &Arc<dyn Progress>, limit: Duration) -> Result<Self, Failure> {
+    pub(super) fn begin(progress: &Arc<dyn Progress>, limit: Duration) -> Result<Self, Failure> {
         let signals = Signals::watch().map_err(NoSignals)?;
         let cx = Cx {
             run: RunId::new(),
@@ -50,7 +50,7 @@ impl Context {
     }
 
     /// The outcome, or the signal that cut it short.
-    pub fn exit(&self, outcome: ExitCode) -> ExitCode {
+    pub(super) fn exit(&self, outcome: ExitCode) -> ExitCode {
         self.signals.exit(outcome)
     }
 }

@@ -17,18 +17,18 @@ use crate::conductor::{self, Pass, Swept};
 use crate::domain::{Act, Cx, ExitCode, Explained, Permit, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
-const DRILL_LIMIT: Duration = Duration::from_secs(86_400);
+const DRILL_LIMIT: Duration = Duration::from_hours(24);
 /// A person waits for an audit of a large archive.
-const AUDIT_LIMIT: Duration = Duration::from_secs(3_600);
+const AUDIT_LIMIT: Duration = Duration::from_hours(1);
 
 /// What commands share: where the configuration lies, and where progress goes.
-pub struct Desk<'a> {
+pub(super) struct Desk<'a> {
     /// Files or folders that were named.
-    pub config: &'a [PathBuf],
+    pub(super) config: &'a [PathBuf],
     /// Where progress is told.
-    pub progress: &'a Arc<dyn Progress>,
+    pub(super) progress: &'a Arc<dyn Progress>,
     /// Where data goes.
-    pub out: &'a Out,
+    pub(super) out: &'a Out,
 }
 
 impl Desk<'_> {
@@ -41,7 +41,7 @@ impl Desk<'_> {
     }
 
     /// One pass.
-    pub async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
@@ -68,21 +68,40 @@ impl Desk<'_> {
     }
 
     /// Looks now and judges; nothing is recorded.
-    pub async fn check(&self, args: &check::Args) -> Result<ExitCode, Failure> {
-        let app = self.app()?;
+    pub(super) async fn check(&self, args: &check::Args) -> Result<ExitCode, Failure> {
+        if let Some(folder) = &args.replay {
+            let outcome = crate::app::replay(folder, args.rule()).await?;
+            return run::show(&outcome, &folder.display().to_string(), self.out);
+        }
+        let mut app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
+        let mut making = None;
+        if let Some(folder) = &args.record {
+            let (recording, begun) = app.record(folder, context.cx.now)?;
+            (app, making) = (recording, Some((begun, folder)));
+        }
         // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
         let book = existing_ledger(&app, context.cx.now).await?;
         let (looks, expected) = (app.looks(), app.expected());
+        // A recording begins with nothing known, so that everything is asked that a replay will ask.
+        let known = book.as_ref().filter(|_| making.is_none());
         let checked =
-            conductor::check(&looks, &expected, book.as_ref(), args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
+            conductor::check(&looks, &expected, known, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
         let exit = check::show(&checked.await?, &app.settings().site, self.out)?;
+        if let Some((making, folder)) = making {
+            app.end_recording(making, book.as_ref()).await?;
+            say(&format!(
+                "recorded into {}; judge it again with:  dalsegno check --replay {}",
+                folder.display(),
+                folder.display()
+            ));
+        }
         Ok(context.exit(exit))
     }
 
     /// What the last pass saw.
-    pub async fn status(&self, args: &status::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn status(&self, args: &status::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let now = Timestamp::now();
         let book = app.ledger(now).await?;
@@ -93,7 +112,7 @@ impl Desk<'_> {
     }
 
     /// How to get there, provider by provider.
-    pub async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
@@ -104,7 +123,7 @@ impl Desk<'_> {
     }
 
     /// What a store can and cannot do. Without a configured store none is read.
-    pub async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
         let now = Timestamp::now();
         let report = match (args.named(), &args.store) {
             (Some(named), _) => probe_named(&named, args.read_only, now).await?,
@@ -114,7 +133,7 @@ impl Desk<'_> {
     }
 
     /// Drills, their left-overs and their evidence.
-    pub async fn drill(&self, args: &drill::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn drill(&self, args: &drill::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let context = Context::begin(self.progress, DRILL_LIMIT)?;
         let drills = app.drills()?;
@@ -138,12 +157,12 @@ impl Desk<'_> {
     }
 
     /// Runbooks, on paper.
-    pub fn runbook(&self, args: &runbook::Args) -> Result<ExitCode, Failure> {
+    pub(super) fn runbook(&self, args: &runbook::Args) -> Result<ExitCode, Failure> {
         runbook::run(args, &VERBS, self.out)
     }
 
     /// What lies in an archive.
-    pub async fn archive(&self, args: &archive::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn archive(&self, args: &archive::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let context = Context::begin(self.progress, AUDIT_LIMIT)?;
         let which = args.command.which().subject.as_deref();
@@ -153,19 +172,19 @@ impl Desk<'_> {
     }
 
     /// Recorded runs.
-    pub async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
         let (book, now) = self.ledger_now().await?;
         history::run(args, &book, now, self.out).await
     }
 
     /// One recorded run.
-    pub async fn show(&self, args: &show::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn show(&self, args: &show::Args) -> Result<ExitCode, Failure> {
         let (book, now) = self.ledger_now().await?;
         show::run(args, &book, now, self.out).await
     }
 
     /// The ledger itself.
-    pub async fn ledger(&self, args: &ledger::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn ledger(&self, args: &ledger::Args) -> Result<ExitCode, Failure> {
         let (book, _) = self.ledger_now().await?;
         ledger::run(args, &book, self.out).await
     }

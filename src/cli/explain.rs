@@ -1,5 +1,7 @@
 //! `dalsegno explain`: what a finding code means.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use super::failure::Failure;
@@ -101,13 +103,13 @@ pub fn page(spec: &CodeSpec, out: &Out) -> String {
     for (word, value) in [("means", spec.meaning), ("harm", spec.harm), ("remedy", spec.remedy)] {
         let indent = " ".repeat(10);
         let mut lines = wrapped(value, usize::from(out.width()).saturating_sub(indent.len()).max(30)).into_iter();
-        text.push_str(&format!("\n  {word:<8}{}", lines.next().unwrap_or_default()));
+        let _ = write!(text, "\n  {word:<8}{}", lines.next().unwrap_or_default());
         for line in lines {
-            text.push_str(&format!("\n{indent}{line}"));
+            let _ = write!(text, "\n{indent}{line}");
         }
     }
     for (index, source) in spec.sources.iter().enumerate() {
-        text.push_str(&format!("\n  {:<8}{source}", if index == 0 { "sources" } else { "" }));
+        let _ = write!(text, "\n  {:<8}{source}", if index == 0 { "sources" } else { "" });
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Data on stdout: as a table for people, as JSON or YAML for machines. Talk goes to stderr.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -110,18 +110,21 @@ pub struct Out {
     format: Format,
     width: u16,
     colour: bool,
+    /// Tables are folded to the width. Off where no terminal reads: grep and awk want one line per row.
+    folds: bool,
 }
 
 impl Out {
     /// As the terminal and the environment say: width, and colour unless NO_COLOR or no terminal.
     pub fn of_terminal(format: Format) -> Self {
         let colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-        Self { format, width: terminal_width(), colour }
+        let folds = std::io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
+        Self { format, width: terminal_width(), colour, folds }
     }
 
     /// Without a terminal: fixed width, no colour.
     pub const fn plain(format: Format, width: u16) -> Self {
-        Self { format, width, colour: false }
+        Self { format, width, colour: false, folds: true }
     }
 
     /// The chosen form.
@@ -172,7 +175,7 @@ impl Out {
     pub fn table(&self, header: &[&str], rows: Vec<Vec<String>>) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        if self.wide() {
+        if self.wide() || !self.folds {
             table.set_content_arrangement(ContentArrangement::Disabled);
         } else {
             table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);

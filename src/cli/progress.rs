@@ -42,13 +42,13 @@ fn no_colour() -> bool {
 pub struct Bars {
     all: MultiProgress,
     plain: bool,
-    bars: Mutex<HashMap<String, ProgressBar>>,
+    by_task: Mutex<HashMap<String, ProgressBar>>,
 }
 
 impl Bars {
     /// Draws into `all`; `plain` leaves colours out.
     pub fn new(all: MultiProgress, plain: bool) -> Self {
-        Self { all, plain, bars: Mutex::new(HashMap::new()) }
+        Self { all, plain, by_task: Mutex::new(HashMap::new()) }
     }
 
     fn style(&self, total: u64, unit: &str) -> ProgressStyle {
@@ -65,7 +65,7 @@ impl Bars {
 
 impl Progress for Bars {
     fn tell(&self, what: &str, done: u64, total: u64, unit: &str) {
-        let mut bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bars = self.by_task.lock().unwrap_or_else(PoisonError::into_inner);
         let bar = bars.entry(what.to_owned()).or_insert_with(|| {
             let bar = self.all.add(ProgressBar::new(total));
             bar.set_style(self.style(total, unit));
@@ -83,7 +83,7 @@ impl Progress for Bars {
     }
 
     fn done(&self, what: &str) {
-        let bar = self.bars.lock().unwrap_or_else(PoisonError::into_inner).remove(what);
+        let bar = self.by_task.lock().unwrap_or_else(PoisonError::into_inner).remove(what);
         if let Some(bar) = bar {
             bar.finish_and_clear();
             self.all.remove(&bar);

@@ -1,5 +1,7 @@
 //! `dalsegno status`: what the last pass saw.
 
+use std::fmt::Write as _;
+
 use super::check::{block, counted, headline};
 use super::failure::Failure;
 use super::out::{Out, Tone};
@@ -48,16 +50,16 @@ pub fn table(status: &Status, out: &Out) -> String {
     text.push_str("\n\n");
     text.push_str(&out.table(&["SUBJECT", "MECHANISM", "RESTORABLE TO", "PROVEN", "STATE"], rows));
     if status.lines.len() > shown {
-        text.push_str(&format!("\n…{} more are fine (-o wide shows all)", status.lines.len() - shown));
+        let _ = write!(text, "\n…{} more are fine (-o wide shows all)", status.lines.len() - shown);
     }
     let told = if out.wide() { usize::MAX } else { TOLD };
     let open = status.lines.iter().flat_map(|line| &line.findings);
     for open in open.clone().take(told) {
-        text.push_str(&format!("\n\n{}", block(&open.finding, &format!("since {}", age(open.since, status.now)), out)));
+        let _ = write!(text, "\n\n{}", block(&open.finding, &format!("since {}", age(open.since, status.now)), out));
     }
     let more = open.count().saturating_sub(told);
     if more > 0 {
-        text.push_str(&format!("\n\n…and {more} more findings (-o wide shows all)"));
+        let _ = write!(text, "\n\n…and {more} more findings (-o wide shows all)");
     }
     text
 }
@@ -73,10 +75,10 @@ fn row(line: &Line, status: &Status, subjects: &[&Subject], out: &Out) -> Vec<St
         (None, SubjectKind::Pg) => "never".to_owned(),
         (None, _) => "-".to_owned(),
     };
-    let name = if out.wide() { line.subject.to_string() } else { line.subject.short_among(subjects.iter().copied()) };
+    let name = if out.wide() { line.subject.to_string() } else { line.subject.short_among(subjects) };
     let mut state = line.state.as_str().to_owned();
     if !line.why.is_empty() {
-        state.push_str(&format!("  {}", line.why));
+        let _ = write!(state, "  {}", line.why);
     }
     vec![name, line.mechanism.clone().unwrap_or_else(|| "-".to_owned()), restorable, proven, state]
 }

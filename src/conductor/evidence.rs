@@ -1,5 +1,6 @@
 //! Evidence of drills: taken in at the start of a pass, since a drill needs no ledger to run.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -54,6 +55,9 @@ fn unreadable_text(path: &Path, why: &str, hint: &str) -> Finding {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -121,10 +121,10 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
 
 /// The usual time between two passes: the median, so that one long pause does not hide the next.
 fn interval(passes: &[RunLine]) -> SignedDuration {
-    let mut pauses: Vec<SignedDuration> =
+    let mut between: Vec<SignedDuration> =
         passes.iter().zip(passes.iter().skip(1)).map(|(later, earlier)| later.began.duration_since(earlier.began)).collect();
-    pauses.sort();
-    pauses.get(pauses.len() / 2).copied().unwrap_or(DEFAULT_INTERVAL).max(SignedDuration::from_secs(60))
+    between.sort();
+    between.get(between.len() / 2).copied().unwrap_or(DEFAULT_INTERVAL).max(SignedDuration::from_secs(60))
 }
 
 async fn line(
@@ -145,13 +145,13 @@ async fn line(
         None => None,
     };
     let seen = last_seen(ledger, &subject, now).await?;
-    let (state, why) = state(&subject, &findings, seen, pass, stale);
+    let (standing, why) = state(&subject, &findings, seen, pass, stale);
     Ok(Line {
         mechanism: newest.map(|known| format!("{} → {}", known.point.mechanism.as_str(), known.point.place.store)),
         restorable_to: newest.and_then(|known| known.point.covered_until),
         proven,
         seen,
-        state,
+        state: standing,
         why,
         findings,
         subject,
@@ -183,8 +183,8 @@ fn state(
         _ => None,
     };
     match (nearest, unseen) {
-        (Some((state, why)), None) => (state, why),
-        (Some((state, why)), Some(_)) if state <= State::Unknown => (state, why),
+        (Some(nearest), None) => nearest,
+        (Some(nearest), Some(_)) if nearest.0 <= State::Unknown => nearest,
         (_, Some(unseen)) => (State::Unknown, unseen),
         (None, None) => (State::Fine, String::new()),
     }

@@ -19,8 +19,8 @@ use crate::providers::postgres::config::{self as postgres, PostgresFragment, Pos
 /// Sandboxes go here when nothing is written.
 const DRILL_FOLDER: &str = "/var/tmp/dalsegno";
 /// Deadlines when nothing is written.
-const PASS_DEADLINE: Duration = Duration::from_secs(120);
-const PROVIDER_DEADLINE: Duration = Duration::from_secs(60);
+const PASS_DEADLINE: Duration = Duration::from_mins(2);
+const PROVIDER_DEADLINE: Duration = Duration::from_mins(1);
 
 /// A store, and why it cannot be used.
 struct StoreBuilt {
@@ -208,6 +208,9 @@ fn databases(
         {
             work.fatal.push(no_store(&work.root, &store_key, store, &store_names));
         }
+        if let Some(store) = store.as_ref().filter(|store| !store.is_empty()) {
+            work.rests_on.insert(subject.clone(), objectstore::subject(site, store));
+        }
         let built = store.as_ref().and_then(|store| stores.get(store));
         troubles.extend(troubles_of_store(work, store.as_deref(), built));
         if let Some(fragment) = fragment {
@@ -292,10 +295,11 @@ fn url(work: &mut Work, subject: &Subject, key: &str, reference: &crate::domain:
     // Where secrets are not read, an empty one stands in.
     let is_url = secret.expose().is_empty() || ["https://", "http://"].iter().any(|scheme| secret.expose().starts_with(scheme));
     if !is_url {
-        let text = format!("{reference} holds no http:// or https:// URL");
-        work.fatal.push(
-            Mistake::new(&work.root.place_of(key), key, "url-invalid", text).hint(format!("put the whole URL into {reference}")),
-        );
+        let (text, hint) =
+            (format!("{reference} holds no http:// or https:// URL"), format!("put the whole URL into {reference}"));
+        work.refused.push(Mistake::new(&work.root.place_of(key), key, "url-invalid", text.clone()).hint(hint.clone()));
+        silent(work, subject, key, &[Trouble { key: key.to_owned(), code: "url-invalid", text, hint }]);
+        return None;
     }
     Some(secret)
 }

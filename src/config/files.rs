@@ -16,24 +16,24 @@ pub(super) fn read(sources: &[PathBuf], warnings: &mut Vec<Mistake>) -> Result<N
     for source in sources {
         match files_of(source, warnings) {
             Ok(found) => files.extend(found),
-            Err(mistake) => mistakes.push(mistake),
+            Err(mistake) => mistakes.push(*mistake),
         }
     }
     let mut whole = Node::empty(files.first().map_or(At::Nowhere, |file| At::file(file)));
     for file in &files {
         match read_file(file).and_then(|text| parse(&text, file)) {
             Ok(tree) => merge(&mut whole, tree, "", &mut mistakes),
-            Err(mistake) => mistakes.push(mistake),
+            Err(mistake) => mistakes.push(*mistake),
         }
     }
     if mistakes.is_empty() { Ok(whole) } else { Err(mistakes) }
 }
 
 /// The file itself, or the `*.yaml` of a folder in the order of their names.
-fn files_of(source: &Path, warnings: &mut Vec<Mistake>) -> Result<Vec<PathBuf>, Mistake> {
+fn files_of(source: &Path, warnings: &mut Vec<Mistake>) -> Result<Vec<PathBuf>, Box<Mistake>> {
     let unreadable = |error: std::io::Error| {
-        Mistake::new(&At::file(source), "", "config-unreadable", format!("cannot be read: {error}"))
-            .hint("dalsegno init > dalsegno.yaml  writes a configuration to start from")
+        let mistake = Mistake::new(&At::file(source), "", "config-unreadable", format!("cannot be read: {error}"));
+        Box::new(mistake.hint("dalsegno init > dalsegno.yaml  writes a configuration to start from"))
     };
     if !std::fs::metadata(source).map_err(unreadable)?.is_dir() {
         return Ok(vec![source.to_owned()]);
@@ -59,8 +59,8 @@ fn files_of(source: &Path, warnings: &mut Vec<Mistake>) -> Result<Vec<PathBuf>, 
     Ok(files)
 }
 
-fn read_file(file: &Path) -> Result<String, Mistake> {
-    let wrong = |text: String| Mistake::new(&At::file(file), "", "config-unreadable", text);
+fn read_file(file: &Path) -> Result<String, Box<Mistake>> {
+    let wrong = |text: String| Box::new(Mistake::new(&At::file(file), "", "config-unreadable", text));
     let open = || {
         let mut bytes = Vec::new();
         std::fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;

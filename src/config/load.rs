@@ -24,14 +24,27 @@ pub struct Loaded {
     pub placeholders: Vec<Placeholder>,
     /// What cannot be looked at because of a placeholder or a missing secret.
     pub gaps: Vec<Gap>,
+    /// The store that each database lies on, those that cannot be used included.
+    pub rests_on: BTreeMap<Subject, Subject>,
     /// Worth saying.
     pub warnings: Vec<Mistake>,
+    /// As it was written, all files and overrides laid together: secrets are references in it.
+    pub written: serde_json::Value,
 }
 
 /// For a pass: goes on with everything that can be used. Only mistakes of form and meaning are refused; placeholders and
 /// missing secrets cost the parts they stand in.
 pub fn load(sources: &[PathBuf], env: &BTreeMap<String, String>) -> Result<Loaded, ConfigErrors> {
-    let (mut loaded, work) = build(sources, env, true)?;
+    go_on(sources, env, true)
+}
+
+/// As [`load`], where the secrets are not at hand and not needed: a replay. Neither environment variables nor files of secrets are read.
+pub fn load_without_secrets(sources: &[PathBuf], env: &BTreeMap<String, String>) -> Result<Loaded, ConfigErrors> {
+    go_on(sources, env, false)
+}
+
+fn go_on(sources: &[PathBuf], env: &BTreeMap<String, String>, secrets: bool) -> Result<Loaded, ConfigErrors> {
+    let (mut loaded, work) = build(sources, env, secrets)?;
     if !work.fatal.is_empty() {
         return Err(work.errors());
     }
@@ -67,9 +80,11 @@ fn build(sources: &[PathBuf], env: &BTreeMap<String, String>, secrets: bool) -> 
         work.refused.push(work.refusal(placeholder));
     }
     let loaded = Loaded {
+        written: work.root.to_json("", &|_| false),
         settings,
         placeholders: work.placeholders.clone(),
         gaps: std::mem::take(&mut work.gaps),
+        rests_on: std::mem::take(&mut work.rests_on),
         warnings: std::mem::take(&mut work.warnings),
     };
     Ok((loaded, work))
@@ -86,6 +101,7 @@ pub(super) struct Work {
     /// Refused by `config check`; a pass goes on.
     pub(super) refused: Vec<Mistake>,
     pub(super) gaps: Vec<Gap>,
+    pub(super) rests_on: BTreeMap<Subject, Subject>,
     pub(super) warnings: Vec<Mistake>,
 }
 
@@ -99,6 +115,7 @@ impl Default for Work {
             fatal: Vec::new(),
             refused: Vec::new(),
             gaps: Vec::new(),
+            rests_on: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }

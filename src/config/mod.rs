@@ -23,7 +23,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use fragment::ConfigFragment;
-pub use load::{Loaded, check, check_without_secrets, load};
+pub use load::{Loaded, check, check_without_secrets, load, load_without_secrets};
 pub use mistake::{At, ConfigErrors, Mistake};
 pub use placeholder::{Kind, is_placeholder};
 pub use reference::reference;

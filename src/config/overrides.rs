@@ -27,7 +27,7 @@ pub(super) fn lay(root: &mut Node, env: &BTreeMap<String, String>, schema: &Sche
             continue;
         }
         if let Err(mistake) = set(root, &steps, schema.root(), schema, name, value) {
-            mistakes.push(mistake);
+            mistakes.push(*mistake);
         }
     }
 }
@@ -39,7 +39,7 @@ fn set(
     whole: &Schema,
     name: &str,
     value: &str,
-) -> Result<(), Mistake> {
+) -> Result<(), Box<Mistake>> {
     let Some((step, rest)) = steps.split_first() else {
         *node = value_for(schema, whole, name, value)?;
         return Ok(());
@@ -65,7 +65,7 @@ fn plain(key: &str) -> String {
     key.to_ascii_lowercase().replace('_', "-")
 }
 
-fn value_for(schema: &serde_json::Value, whole: &Schema, name: &str, value: &str) -> Result<Node, Mistake> {
+fn value_for(schema: &serde_json::Value, whole: &Schema, name: &str, value: &str) -> Result<Node, Box<Mistake>> {
     let (schema, _) = whole.resolve(schema);
     if takes(schema, "string") || words(schema).is_some() {
         return Ok(Node { at: At::Variable(Arc::from(name)), shape: Shape::Text(value.to_owned()) });

@@ -1,5 +1,7 @@
 //! The reference page of the configuration, made from the schema so that it cannot drift.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::schema::{Schema, choices, takes, words};
@@ -28,7 +30,7 @@ fn rows(schema: &Schema, node: &Value, path: &str, depth: usize, page: &mut Stri
             .unwrap_or_default();
         let needed = if required.contains(&key.as_str()) { "yes" } else { "" };
         let about = about.replace('\n', " ").replace('|', "\\|").replace('<', "&lt;");
-        page.push_str(&format!("| `{path}` | {} | {needed} | {about} |\n", form(schema, resolved, name)));
+        let _ = writeln!(page, "| `{path}` | {} | {needed} | {about} |", form(schema, resolved, name));
         if name == Some("SecretRef") || choices(resolved).is_some() {
             continue;
         }

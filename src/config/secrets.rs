@@ -65,7 +65,6 @@ pub(super) fn read(reference: &SecretRef, at: &At, env: &BTreeMap<String, String
 }
 
 /// The text, and a warning when everybody on the machine may read it.
-#[expect(clippy::type_complexity, reason = "text and hint of one warning")]
 fn read_file(file: &Path) -> Result<(String, Option<(String, String)>), String> {
     let told = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "does not exist".to_owned(),

@@ -109,7 +109,7 @@ pub(super) fn child(path: &str, key: &str) -> String {
 }
 
 /// Reads one document. An empty text is an empty mapping.
-pub(super) fn parse(text: &str, file: &Path) -> Result<Node, Mistake> {
+pub(super) fn parse(text: &str, file: &Path) -> Result<Node, Box<Mistake>> {
     let file: Arc<Path> = Arc::from(file);
     let place =
         |location: Location| At::File { file: file.clone(), line: location.line().max(1), column: location.column().max(1) };
@@ -117,12 +117,12 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Node, Mistake> {
 }
 
 /// Reads the value of an environment variable.
-pub(super) fn parse_variable(text: &str, name: &str) -> Result<Node, Mistake> {
+pub(super) fn parse_variable(text: &str, name: &str) -> Result<Node, Box<Mistake>> {
     let name: Arc<str> = Arc::from(name);
     parse_with(text, &|_| At::Variable(name.clone()))
 }
 
-fn parse_with(text: &str, place: &dyn Fn(Location) -> At) -> Result<Node, Mistake> {
+fn parse_with(text: &str, place: &dyn Fn(Location) -> At) -> Result<Node, Box<Mistake>> {
     match serde_saphyr::from_str_with_options::<Option<Spanned<Raw>>>(text, options()) {
         Ok(Some(raw)) => Ok(located(raw, place)),
         Ok(None) => Ok(Node { at: place(Location::UNKNOWN), shape: Shape::Null }),
@@ -131,7 +131,12 @@ fn parse_with(text: &str, place: &dyn Fn(Location) -> At) -> Result<Node, Mistak
             // Without the snippet: the line may hold what somebody took for a good place for a secret.
             let told = error.without_snippet().to_string();
             let told = told.lines().next().unwrap_or_default().trim();
-            Err(Mistake::new(&at, "", "config-yaml", format!("not YAML that can be used here: {told}")))
+            let hint = if text.contains("${") || text.contains("{{") {
+                "is a placeholder such as ${NAME} unresolved there? Inside { } or [ ] it must stand in quotes"
+            } else {
+                ""
+            };
+            Err(Box::new(Mistake::new(&at, "", "config-yaml", format!("not YAML that can be used here: {told}")).hint(hint)))
         }
     }
 }

@@ -82,11 +82,11 @@ impl Subject {
     }
 
     /// The shortest form that still tells this subject from `others`: its kind and the end of its path.
-    pub fn short_among<'s>(&self, others: impl IntoIterator<Item = &'s Self> + Clone) -> String {
+    pub fn short_among(&self, others: &[&Self]) -> String {
         let starts = self.path.match_indices('/').map(|(at, _)| at + 1).rev().chain(std::iter::once(0));
         for start in starts {
             let text = format!("{}/{}", self.kind.as_str(), self.path.get(start..).unwrap_or(&self.path));
-            if others.clone().into_iter().all(|other| other == self || !other.answers_to(&text)) {
+            if others.iter().all(|other| *other == self || !other.answers_to(&text)) {
                 return text;
             }
         }

@@ -11,6 +11,8 @@ pub(super) const CHOOSE: &str = "archive.choose";
 pub(super) const RECOVER: &str = "pg.recover";
 /// The assertion by which the restore shows where replay ended.
 pub(super) const REPLAY_END: &str = "replay-end";
+/// The assertion that holds the newest replayed commit against what the archive covers.
+pub(super) const FRESH: &str = "fresh";
 /// The assertion by which the restore shows that nothing is archived from the sandbox.
 pub(super) const ARCHIVING_OFF: &str = "archiving-off";
 

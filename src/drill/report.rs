@@ -81,7 +81,9 @@ pub fn report(evidence: &Evidence, path: &str) -> String {
     checks(&mut text, &evidence.assertions);
     facts(&mut text, evidence);
     clean_up(&mut text, evidence);
-    section(&mut text, "hint", &evidence.hints);
+    // "Read the report" is for whoever only sees the verdict.
+    let hints: Vec<String> = evidence.hints.iter().filter(|hint| !hint.ends_with("dalsegno drill report")).cloned().collect();
+    section(&mut text, "hint", &hints);
     let _ = writeln!(text, "\n  run       {}\n  evidence  {path}", evidence.run);
     text
 }

@@ -70,12 +70,15 @@ pub(super) async fn follow(
             }
             Ok(Ok(State::Absent)) => {
                 absent += 1;
-                progress = "nothing of it is there".to_owned();
+                "nothing of it is there".clone_into(&mut progress);
                 if vanished(absent, handle, limits) {
                     return over(nothing_there(handle), Some(State::Absent));
                 }
             }
-            Ok(Ok(state)) => return terminal(state, stop.map(|(why, _)| why), limits, &progress),
+            Ok(Ok(state)) => {
+                let why = stop.map(|(why, _)| why).or_else(|| token.is_cancelled().then_some(Stop::Cancelled));
+                return terminal(state, why, limits, &progress);
+            }
             Ok(Err(error @ (ActError::NotStarted { .. } | ActError::MayHaveStarted { .. }))) => progress = error.to_string(),
             Ok(Err(error)) => return over(could_not(error), None),
         }

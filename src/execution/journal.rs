@@ -176,11 +176,14 @@ impl Journal {
     /// Writes `run-ended` and closes the folder. With left-overs the lock file stays: the next sweep tries again.
     pub fn close(mut self, how: How, verdict: Option<Verdict>, left_over: &[String]) -> Result<(), JournalError> {
         self.write(Record::RunEnded { how, verdict, left_over: left_over.to_vec() })?;
-        if left_over.is_empty() {
-            let path = self.folder.join(LOCK_FILE);
-            fs::remove_file(&path).map_err(io("remove", &path))?;
-            sync_folder(&self.folder)?;
-        }
+        if left_over.is_empty() { self.seal() } else { Ok(()) }
+    }
+
+    /// Removes the lock file: the folder is closed for good. The lock itself goes with `self`.
+    pub(super) fn seal(self) -> Result<(), JournalError> {
+        let path = self.folder.join(LOCK_FILE);
+        fs::remove_file(&path).map_err(io("remove", &path))?;
+        sync_folder(&self.folder)?;
         drop(self.lock);
         Ok(())
     }

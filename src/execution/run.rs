@@ -38,7 +38,7 @@ pub struct Outcome {
 }
 
 /// How long a step of `finally` has, beside its own limit, after everything else is over.
-const FINALLY: Duration = Duration::from_secs(900);
+const FINALLY: Duration = Duration::from_mins(15);
 
 /// Runs a plan. The future must be awaited to its end, never dropped: it is stopped through `cx.cancel`.
 ///

@@ -20,7 +20,7 @@ pub(super) fn find<'a>(acts: &[&'a dyn Act], verb: &str) -> Option<(&'a dyn Act,
 
 /// The same context with another token and deadline.
 pub(super) fn with_token(cx: &Cx, cancel: CancellationToken, deadline: Instant) -> Cx {
-    Cx { cancel, deadline, ..cx.clone() }
+    Cx { deadline, cancel, ..cx.clone() }
 }
 
 /// Awaits an acting future to its end: past the deadline its token is cancelled, but it is never dropped. A panic inside is
@@ -62,7 +62,7 @@ pub(super) fn cancelled() -> StepEnd {
 /// Seconds as a deadline from now; too large a number is simply far away.
 pub(super) fn after(seconds: f64) -> Instant {
     let now = Instant::now();
-    let length = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(86_400 * 365));
+    let length = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_hours(8760));
     now.checked_add(length).unwrap_or(now)
 }
 
@@ -115,7 +115,6 @@ async fn attempt(
     if let Err(error) = journal.write(Record::Intent { part, intent: Box::new(intent.clone()) }) {
         return no_journal(&error);
     }
-    #[expect(clippy::cast_precision_loss, reason = "seconds of a deadline")]
     let whole = step.time_limit_seconds.unwrap_or(spec.end_seconds as f64);
     let limits = Limits {
         start: after(whole.min(spec.start_seconds as f64)).min(cx.deadline),

@@ -116,32 +116,31 @@ async fn sweep_one(cx: &Cx, folder: &Path, acts: &[&dyn Act], watch: &dyn Watch,
     if is_closed(folder) {
         return None;
     }
-    let stuck = |error: JournalError| SweptHow::Stuck { why: error.to_string(), hint: error.hint().unwrap_or_default() };
     let lock = match take_lock(folder) {
         Ok(Some(lock)) => lock,
         Ok(None) => return Some(SweptHow::Living),
-        Err(error) => return Some(stuck(error)),
+        Err(error) => return Some(stuck(&error)),
     };
     let told = match read_journal(folder) {
         Ok(told) => told,
         Err(JournalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             Told { lines: Vec::new(), whole_bytes: 0, damaged_at: None }
         }
-        Err(error) => return Some(stuck(error)),
+        Err(error) => return Some(stuck(&error)),
     };
     if let Some(line) = told.damaged_at {
-        return Some(stuck(JournalError::Damaged { path: folder.join(super::JOURNAL_FILE), line }));
+        return Some(stuck(&JournalError::Damaged { path: folder.join(super::JOURNAL_FILE), line }));
     }
     let Some(run) = replay(&told.lines) else {
         // Without a whole first line nothing was intended yet, so nothing was done.
-        return Some(discard(folder).map_or_else(stuck, |()| SweptHow::Discarded));
+        return Some(discard(folder).map_or_else(|error| stuck(&error), |()| SweptHow::Discarded));
     };
     if run.process.lives() && run.process.pid != std::process::id() {
         return Some(SweptHow::Living); // a file system without locks
     }
     let journal = match Journal::take_over(folder, lock, &told, cx.now) {
         Ok(journal) => journal,
-        Err(error) => return Some(stuck(error)),
+        Err(error) => return Some(stuck(&error)),
     };
     Some(close_run(cx, journal, &run, acts, watch, close).await)
 }
@@ -167,7 +166,9 @@ async fn close_run(
         last: run.last,
     };
     if run.ended.as_ref() == Some(&interrupted.left_over) {
-        return SweptHow::Closed { left_over: interrupted.left_over }; // as before: nothing to write
+        // As before: nothing to write. Without left-overs it was killed between its last line and the end of its lock.
+        let sealed = if interrupted.left_over.is_empty() { journal.seal() } else { Ok(()) };
+        return sealed.map_or_else(|error| stuck(&error), |()| SweptHow::Closed { left_over: interrupted.left_over });
     }
     let verdict = match close(&interrupted) {
         Ok(verdict) => verdict,
@@ -175,8 +176,12 @@ async fn close_run(
     };
     match journal.close(How::Interrupted, Some(verdict), &interrupted.left_over) {
         Ok(()) => SweptHow::Closed { left_over: interrupted.left_over },
-        Err(error) => SweptHow::Stuck { why: error.to_string(), hint: error.hint().unwrap_or_default() },
+        Err(error) => stuck(&error),
     }
+}
+
+fn stuck(error: &JournalError) -> SweptHow {
+    SweptHow::Stuck { hint: error.hint().unwrap_or_default(), why: error.to_string() }
 }
 
 fn interrupted_step(run: &Replayed) -> StepEnd {

@@ -205,7 +205,7 @@ fn holes(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
         evidence,
         cause: "these segments were never archived, or were deleted".to_owned(),
         ..say(
-            "wal-segment-missing",
+            "wal-gap",
             if cuts { Severity::Critical } else { Severity::Warning },
             &archive.subject,
             format!("{missing} segment(s) are missing although later ones are there, from {}: {harm}", first.first),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ground::{Ground, names, say, some_of};
-use crate::domain::{Denied, FactKind, Finding, Gap, Severity, Subject, SubjectKind};
+use crate::domain::{Denied, FactKind, Finding, Gap, Right, Severity, Subject, SubjectKind};
 
 /// The code that a gap carries when a store's request budget of the day is used up.
 pub const BUDGET_USED: &str = "RequestBudgetUsed";
@@ -33,6 +33,17 @@ const CLOCK: &[&str] = &["RequestTimeTooSkewed", "RequestExpired"];
 /// Answers of a key service that is missing, or whose key is.
 const ENCRYPTION: &[&str] = &["KMS", "XMinioKMS", "ServerSideEncryption", "InvalidEncryption"];
 
+/// Causes that endpoint, key and clock have, whoever met them first.
+const OF_THE_STORE: &[&str] = &[
+    "s3-auth-failed",
+    "s3-bucket-missing",
+    "s3-clock-skew",
+    "s3-encryption-unsupported",
+    "s3-name-unresolved",
+    "s3-region-invalid",
+    "s3-tls-failed",
+];
+
 /// What a gap says about the other side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
@@ -56,10 +67,22 @@ pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
 fn explained(ground: &Ground, gap: &Gap) -> bool {
     let below = ground.below(&gap.subject);
+    if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
+        return true;
+    }
     if ground.has_placeholder(&gap.subject) || below.as_ref().is_some_and(|store| ground.has_placeholder(store)) {
         return true;
     }
-    below.is_some_and(|store| store_is_dark(ground, &store))
+    below.is_some_and(|store| store_is_dark(ground, &store) || told_by_rights(ground, &store, gap))
+}
+
+/// The store's own look has shown already that the key lacks a right.
+fn told_by_rights(ground: &Ground, store: &Subject, gap: &Gap) -> bool {
+    let lacks = ground
+        .stores
+        .iter()
+        .any(|fact| &fact.subject == store && (fact.rights.list == Right::No || fact.rights.read == Right::No));
+    lacks && cause_of(gap, true).code == "s3-permissions-incomplete"
 }
 
 /// The store fact itself is missing: nothing on it can be better known than that.
@@ -78,7 +101,7 @@ fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
         .filter(|other| ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, true).code == as_store.code)
         .map(|other| &other.subject)
         .collect::<BTreeSet<_>>();
-    if shared.len() > 1 { (store, as_store) } else { (gap.subject.clone(), cause) }
+    if shared.len() > 1 || OF_THE_STORE.contains(&cause.code) { (store, as_store) } else { (gap.subject.clone(), cause) }
 }
 
 fn cause_of(gap: &Gap, of_store: bool) -> Cause {
@@ -100,6 +123,9 @@ fn cause_of(gap: &Gap, of_store: bool) -> Cause {
     }
     if ENCRYPTION.iter().any(|start| code.starts_with(start)) {
         return critical("s3-encryption-unsupported", "the store cannot decrypt, or its key is gone");
+    }
+    if code == "secret-missing" {
+        return critical("secret-missing", "a secret is not where the configuration says");
     }
     if code == BUDGET_USED {
         return warning("store-request-budget-used", "the request budget of the day is used up");

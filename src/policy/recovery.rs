@@ -32,7 +32,9 @@ fn too_old(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
     let newest =
         done(archive).into_iter().filter_map(|backup| backup.end_time.map(|end| (end, backup))).max_by_key(|(end, _)| *end)?;
     let old = ground.age(newest.0);
-    if old <= every + BACKUP_GRACE {
+    // Newer ones that cannot be used have a critical finding of their own, with the same remedy.
+    let told = !archive.framed_objects.is_empty() || super::backups::locked(ground, archive).is_some();
+    if old <= every + BACKUP_GRACE || told {
         return None;
     }
     Some(Finding {

@@ -1,6 +1,6 @@
 //! Good or bad about a store that was seen: region, endpoint, clock, certificate, rights, uploads, versions, immutability.
 
-use super::ground::{DAY, Ground, HOUR, MINUTE, done, say};
+use super::ground::{DAY, Ground, HOUR, MINUTE, done, names, say, some_of};
 use crate::domain::{
     ArchiveFact, BackupStatus, Dialect, Finding, Right, Setting, Severity, StoreFact, UploadSeen, age, bytes_in_words,
     duration_in_words,
@@ -37,7 +37,7 @@ fn of_store(ground: &Ground, store: &StoreFact) -> Vec<Finding> {
         endpoint_path(ground, store),
         clock(store),
         certificate(ground, store),
-        rights(store),
+        rights(ground, store),
         uneven,
         uploads,
         old_versions(store),
@@ -134,7 +134,7 @@ fn certificate(ground: &Ground, store: &StoreFact) -> Option<Finding> {
 }
 
 /// A reading key that may not write is as it should be; one that may not list or read is of no use in a restore.
-fn rights(store: &StoreFact) -> Option<Finding> {
+fn rights(ground: &Ground, store: &StoreFact) -> Option<Finding> {
     let missing: Vec<String> =
         [("list the prefix (ListObjectsV2)", store.rights.list), ("read objects (GetObject)", store.rights.read)]
             .into_iter()
@@ -144,8 +144,13 @@ fn rights(store: &StoreFact) -> Option<Finding> {
     if missing.is_empty() {
         return None;
     }
+    let mut evidence = vec![format!("refused in bucket {}: {}", store.bucket, missing.join(", "))];
+    let above = names(&ground.dependents(&store.subject));
+    if !above.is_empty() {
+        evidence.push(format!("this hides {}", some_of(&above)));
+    }
     Some(Finding {
-        evidence: vec![format!("refused in bucket {}: {}", store.bucket, missing.join(", "))],
+        evidence,
         cause: format!("the policy of this key leaves out: {}", missing.join(", ")),
         ..say(
             "s3-permissions-incomplete",

@@ -19,8 +19,10 @@ const FOLDERS: usize = 4;
 /// Small objects that are read at a time.
 const SMALL: usize = 8;
 /// Parallel uploads arrive out of order: a hole this young is looked at again before anything is said.
-const YOUNG: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const YOUNG_SECONDS: f64 = 10.0;
+/// How long at most the last segment of a backup that has just ended is waited for, whatever archive_timeout says.
+const MOST_SECONDS: f64 = 600.0;
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What one choice works with.
 pub struct ChooseWork {
@@ -73,19 +75,15 @@ impl ChooseWork {
 
     /// A hole or a missing last segment that is seconds old may fill while we look.
     fn may_mend(&self, refusal: &Refusal, began: Instant) -> bool {
-        let since = match refusal {
-            Refusal::Hole { later_written, .. } => *later_written,
-            Refusal::BackupWalMissing { ended, .. } => *ended,
-            _ => None,
+        let (since, patience) = match refusal {
+            Refusal::Hole { later_written, .. } => (*later_written, YOUNG_SECONDS),
+            Refusal::BackupWalMissing { ended, .. } => {
+                (*ended, self.of.archive_timeout_seconds.unwrap_or(0.0).clamp(YOUNG_SECONDS, MOST_SECONDS))
+            }
+            _ => return false,
         };
-        let patience = self
-            .of
-            .archive_timeout_seconds
-            .map_or(YOUNG, |seconds| YOUNG.max(Duration::from_secs_f64(seconds.clamp(0.0, 3_600.0))));
-        let young = since.is_some_and(|since| {
-            let age = self.cx.now.duration_since(since).as_secs_f64() + seconds(began);
-            age < patience.as_secs_f64()
-        });
+        let age = since.map(|since| self.cx.now.duration_since(since).as_secs_f64() + seconds(began));
+        let young = age.is_some_and(|age| age < patience);
         young && Instant::now() + LOOK_AGAIN < self.cx.deadline
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::Mutex as AsyncMutex;
@@ -18,6 +18,9 @@ use super::trouble::Trouble;
 use super::wal::WalFetch;
 use crate::archive::{RestorePlan, SegmentName};
 use crate::domain::{Receipt, RunId, State};
+
+/// Work that watches the clock itself says more than that time is over.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What `archive.choose` decided.
 pub struct Chosen {
@@ -101,6 +104,16 @@ pub struct Job {
     task: Option<JoinHandle<()>>,
 }
 
+/// What bounds the work of a step.
+pub struct Bounds {
+    /// The sandbox that it works in.
+    pub folder: Option<PathBuf>,
+    /// Ends it.
+    pub cancel: CancellationToken,
+    /// When it must be done.
+    pub deadline: Instant,
+}
+
 /// Where a job tells how far it is.
 #[derive(Clone)]
 pub struct Telling(Arc<Mutex<State>>);
@@ -129,13 +142,8 @@ pub struct Memory {
 
 impl Memory {
     /// Starts the work of a step, once: a second start of the same step changes nothing.
-    pub fn start<F>(
-        &self,
-        key: (RunId, String),
-        folder: Option<PathBuf>,
-        cancel: CancellationToken,
-        work: impl FnOnce(Telling) -> F,
-    ) where
+    pub fn start<F>(&self, key: (RunId, String), bounds: Bounds, work: impl FnOnce(Telling) -> F)
+    where
         F: Future<Output = Result<Receipt, Trouble>> + Send + 'static,
     {
         let mut jobs = lock(&self.jobs);
@@ -145,8 +153,10 @@ impl Memory {
         let state = Arc::new(Mutex::new(State::Running { progress: "begins".to_owned() }));
         let telling = Telling(Arc::clone(&state));
         let future = work(telling.clone());
+        let Bounds { folder, cancel, deadline } = bounds;
+        let token = cancel.clone();
         let task = tokio::spawn(async move {
-            let ended = match future.await {
+            let ended = match in_time(future, deadline, &token).await {
                 Ok(receipt) => State::Done { receipt: Box::new(receipt) },
                 Err(trouble) => trouble.into_state(),
             };
@@ -238,6 +248,22 @@ impl Memory {
                     && subject.is_none_or(|subject| chosen.of.subject.answers_to(subject))
             })
             .map(|(_, chosen)| Arc::clone(chosen))
+    }
+}
+
+/// Work is never dropped: at its deadline it is cancelled, and waited for.
+async fn in_time<F>(work: F, deadline: Instant, cancel: &CancellationToken) -> Result<Receipt, Trouble>
+where
+    F: Future<Output = Result<Receipt, Trouble>>,
+{
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        ended = &mut work => return ended,
+        () = tokio::time::sleep_until((deadline + GRACE).into()) => cancel.cancel(),
+    }
+    match work.await {
+        Err(Trouble::Cancelled) => Err(Trouble::could_not("no time is left", "give the step a later deadline")),
+        ended => ended,
     }
 }
 

@@ -84,11 +84,11 @@ pub async fn make(
     let owner = owner(&settings.user)?;
     let me = i32::try_from(std::process::id()).ok().and_then(ProcessMark::of);
     let maker = me.ok_or_else(|| Trouble::could_not("/proc does not show our own process", "mount /proc"))?;
-    let marker = Marker { run, step: step.to_owned(), maker, made_by: env!("CARGO_PKG_VERSION").to_owned() };
+    let mark = Marker { run, step: step.to_owned(), maker, made_by: env!("CARGO_PKG_VERSION").to_owned() };
     if sandbox.folder().exists() {
         return Err(Trouble::Unclear { why: format!("{} is there already", sandbox.folder().display()) });
     }
-    sandbox.make(&marker, owner)?;
+    sandbox.make(&mark, owner)?;
     let keeper = match Keeper::start(&settings.executable, &sandbox).await {
         Ok(keeper) => keeper,
         Err(trouble) => {

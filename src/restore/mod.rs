@@ -34,6 +34,7 @@ pub mod trouble;
 pub mod untar;
 pub mod verbs;
 pub mod wal;
+pub mod watch;
 
 pub use restorer::Restorer;
 pub use settings::{Limits, RestoreSettings, RestoreSubject};

@@ -19,20 +19,16 @@ use super::hold::StartOrder;
 use super::isolation;
 use super::keeper::Keeper;
 use super::replay::{self, Replay};
-use super::roles;
-use super::session::{As, Session, sqlstate, words};
 use super::settings::RestoreSettings;
-use super::title;
 use super::tree::Owner;
 use super::trouble::Trouble;
 use super::wal::WalFetch;
+use super::watch::{GLANCE, Glance, Times, Watch, lost};
 use crate::archive::{ControlFile, Lsn, RecoveryTarget, SegmentName};
 use crate::domain::{Cx, Isolation, Phase, Receipt};
 
-/// How often it is looked. What a drill adds to base and replay is a few of these.
-const GLANCE: Duration = Duration::from_millis(25);
 /// A promotion writes one record and a history file.
-const PROMOTION: Duration = Duration::from_secs(120);
+const PROMOTION: Duration = Duration::from_mins(2);
 /// Restarts with larger limits, when the source raised them along the way.
 const MOST_STARTS: u32 = 5;
 
@@ -50,21 +46,6 @@ pub struct RecoverWork {
     pub cancel: CancellationToken,
     /// Where progress goes.
     pub telling: Telling,
-}
-
-/// Seconds by phase.
-#[derive(Default)]
-struct Times {
-    start: f64,
-    replay: f64,
-    promote: f64,
-}
-
-/// How a look at the server ended.
-enum Glance {
-    Again,
-    LimitsTooSmall,
-    Reached { note: Option<String> },
 }
 
 impl RecoverWork {
@@ -112,33 +93,26 @@ impl RecoverWork {
                 pid,
                 log_from,
                 session: None,
-                replay: Replay::new(),
+                replay: Replay::default(),
                 role: String::new(),
             };
-            let ended = watch.until_end(&mut times, began).await?;
-            match ended {
-                Glance::Reached { note } => {
-                    notes.extend(note);
-                    let Some(mut session) = watch.session.take() else {
-                        return Err(Trouble::could_not("the connection was lost at the end of replay", "run the drill again"));
-                    };
-                    let role = watch.role.clone();
-                    let recovered = self.promote(chosen, keeper, &mut session, log_from, pid, &control, &mut times).await?;
+            if let Glance::Reached { note } = watch.until_end(&mut times, began).await? {
+                notes.extend(note);
+                let recovered = self.promote(&mut watch, &control, &mut times).await?;
+                let role = watch.role;
+                if let Some(session) = watch.session {
                     session.close().await;
-                    self.held.set_server(Some(Server { role, recovered: recovered.clone() }));
-                    // A target in time needs no more of it.
-                    wal.stop().await;
-                    return Ok(self.receipt(chosen, &recovered, &postgres, &times, notes, wal));
                 }
-                _ => {
-                    drop(watch);
-                    keeper.stop_postgres().await?;
-                    control = self.control()?;
-                    notes.push(format!("started again with the source's larger limits (attempt {attempt})"));
-                    if let Some(segment) = SegmentName::holding(control.timeline, control.redo, chosen.plan.segment_size) {
-                        wal.begin_again_from(segment);
-                    }
-                }
+                self.held.set_server(Some(Server { role, recovered: recovered.clone() }));
+                // A target in time needs no more of it.
+                wal.stop().await;
+                return Ok(self.receipt(chosen, &recovered, &postgres, &times, notes, wal));
+            }
+            keeper.stop_postgres().await?;
+            control = self.control()?;
+            notes.push(format!("started again with the source's larger limits (attempt {attempt})"));
+            if let Some(segment) = SegmentName::holding(control.timeline, control.redo, chosen.plan.segment_size) {
+                wal.begin_again_from(segment);
             }
         }
         Err(Trouble::could_not(
@@ -185,16 +159,11 @@ impl RecoverWork {
         keeper.start_postgres(order).await
     }
 
-    async fn promote(
-        &self,
-        chosen: &Chosen,
-        keeper: &mut Keeper,
-        session: &mut Session,
-        log_from: u64,
-        pid: i32,
-        control: &ControlFile,
-        times: &mut Times,
-    ) -> Result<Recovered, Trouble> {
+    async fn promote(&self, watch: &mut Watch<'_>, control: &ControlFile, times: &mut Times) -> Result<Recovered, Trouble> {
+        let (chosen, log_from, pid) = (watch.chosen, watch.log_from, watch.pid);
+        let Some(session) = &mut watch.session else {
+            return Err(Trouble::could_not("the connection was lost at the end of replay", "run the drill again"));
+        };
         let began = Instant::now();
         self.telling.progress("promoting".to_owned());
         session.run("select pg_promote(false)").await.map_err(|error| lost(&error))?;
@@ -202,7 +171,7 @@ impl RecoverWork {
             if self.cancel.is_cancelled() {
                 return Err(Trouble::Cancelled);
             }
-            if let Some(end) = keeper.ended(GLANCE).await? {
+            if let Some(end) = watch.keeper.ended(GLANCE).await? {
                 return Err(blame::of_an_end(&end.status, end.signal, &blame::tail(&self.held.sandbox.log(), log_from)));
             }
             let row = session.row("select pg_is_in_recovery()").await.map_err(|error| lost(&error))?;
@@ -254,6 +223,14 @@ impl RecoverWork {
         wal: &WalFetch,
     ) -> Receipt {
         let isolation = recovered.isolation.as_ref().map_or(Isolation::None, |shown| shown.isolation);
+        let mut notes = notes;
+        if isolation < self.settings.isolation {
+            notes.push(format!(
+                "isolation is {}, at least {} was asked for",
+                isolation.as_str(),
+                self.settings.isolation.as_str()
+            ));
+        }
         let facts: Vec<&String> = recovered.isolation.iter().flat_map(|shown| shown.facts.iter().chain(&shown.against)).collect();
         let mut outputs = Map::new();
         let mut put = |name: &str, value: serde_json::Value| outputs.insert(name.to_owned(), value);
@@ -275,194 +252,6 @@ impl RecoverWork {
             Phase { name: "promote".to_owned(), seconds: times.promote, bytes: None },
         ];
         Receipt { outputs, assertions: Vec::new(), phases, notes }
-    }
-}
-
-fn lost(error: &sqlx::Error) -> Trouble {
-    Trouble::could_not(
-        format!("the restored PostgreSQL does not answer: {}", words(error)),
-        "look at the drill's log, then run it again",
-    )
-}
-
-/// One running server, watched.
-struct Watch<'a> {
-    work: &'a RecoverWork,
-    chosen: &'a Chosen,
-    wal: &'a WalFetch,
-    keeper: &'a mut Keeper,
-    pid: i32,
-    log_from: u64,
-    session: Option<Session>,
-    replay: Replay,
-    role: String,
-}
-
-impl Watch<'_> {
-    async fn until_end(&mut self, times: &mut Times, began: Instant) -> Result<Glance, Trouble> {
-        let mut answered: Option<Instant> = None;
-        loop {
-            if self.work.cancel.is_cancelled() {
-                return Err(Trouble::Cancelled);
-            }
-            if let Some(end) = self.keeper.ended(GLANCE).await? {
-                let log = blame::tail(&self.work.held.sandbox.log(), self.log_from);
-                if log.contains("insufficient parameter settings") || log.contains("is a lower setting than on the") {
-                    return Ok(Glance::LimitsTooSmall);
-                }
-                return Err(blame::of_an_end(&end.status, end.signal, &log));
-            }
-            if let Some(trouble) = self.wal.progress().trouble {
-                return Err(trouble);
-            }
-            if Instant::now() > self.work.cx.deadline {
-                return Err(Trouble::could_not(
-                    format!("no time is left: {}", self.progress()),
-                    "give the step a later deadline",
-                ));
-            }
-            let title = title::of_startup(self.pid);
-            if let Some(segment) = title.as_ref().and_then(|title| SegmentName::parse(&title.segment)) {
-                self.wal.replay_is_in(segment);
-                self.replay.is_in(&title);
-            }
-            if self.session.is_none() {
-                self.connect().await?;
-                if self.session.is_some() {
-                    times.start = seconds(began);
-                    answered = Some(Instant::now());
-                }
-                continue;
-            }
-            self.tell();
-            match self.glance().await? {
-                Glance::Again => {}
-                ended => {
-                    times.replay += answered.map_or(0.0, seconds);
-                    return Ok(ended);
-                }
-            }
-        }
-    }
-
-    fn progress(&self) -> String {
-        let progress = self.wal.progress();
-        format!("{} of {} segments fetched, replay at {}", progress.placed, self.wal.total(), self.replay.words())
-    }
-
-    fn tell(&self) {
-        let total = self.wal.total() as u64;
-        let done = self.replay.segments_before(self.chosen).min(total);
-        self.work.cx.progress.tell("replay", done, total, "segments");
-        self.work.telling.progress(self.progress());
-    }
-
-    /// Connects as soon as the standby is consistent. Until then it says that it starts up.
-    async fn connect(&mut self) -> Result<(), Trouble> {
-        for role in roles::superusers(&self.work.held.sandbox.data()) {
-            match Session::open(&self.work.held.sandbox, As::Superuser(&role), "postgres", &[]).await {
-                Ok(session) => {
-                    self.session = Some(session);
-                    self.role = role;
-                    return Ok(());
-                }
-                Err(error) => match sqlstate(&error).as_deref() {
-                    // No such role: the next name.
-                    Some("28000" | "28P01") => {}
-                    // No such database: every cluster has this one.
-                    Some("3D000") => {
-                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await
-                        {
-                            self.session = Some(session);
-                            self.role = role;
-                            return Ok(());
-                        }
-                    }
-                    Some(state) if !matches!(state, "57P03" | "57P01" | "53300") => {
-                        let log = blame::tail(&self.work.held.sandbox.log(), self.log_from);
-                        return Err(match blame::of_an_end("refuses connections", None, &log) {
-                            could_not @ Trouble::CouldNot { .. } => could_not,
-                            _ => Trouble::could_not(
-                                format!("PostgreSQL refuses connections: {}", words(&error)),
-                                "look at the drill's log",
-                            ),
-                        });
-                    }
-                    // Starting up, or the socket is not there yet.
-                    _ => return Ok(()),
-                },
-            }
-        }
-        Err(Trouble::could_not(
-            "no superuser of the restored cluster is known (neither postgres nor the role with oid 10 of pg_authid)",
-            "create a superuser named postgres at the source",
-        ))
-    }
-
-    async fn glance(&mut self) -> Result<Glance, Trouble> {
-        let Some(session) = &mut self.session else { return Ok(Glance::Again) };
-        let seen = match replay::look(session).await {
-            Ok(seen) => seen,
-            Err(error) if error.as_database_error().is_none() => {
-                // The server is going down; the keeper will say how.
-                self.session = None;
-                return Ok(Glance::Again);
-            }
-            Err(error) => return Err(lost(&error)),
-        };
-        if !seen.in_recovery {
-            return Err(Trouble::could_not("PostgreSQL promoted before it was told to", "report this as a bug"));
-        }
-        let size = self.chosen.plan.segment_size;
-        if let Some(segment) = seen.lsn.and_then(|lsn| SegmentName::holding(self.chosen.plan.timeline, lsn, size)) {
-            self.wal.replay_is_in(segment);
-        }
-        self.replay.is_at(seen.lsn);
-        let expected = self.chosen.end;
-        let passed = seen.lsn.is_some_and(|lsn| lsn >= expected.start(size).unwrap_or(Lsn(u64::MAX)));
-        if self.chosen.plan.target != RecoveryTarget::End && seen.paused {
-            return Ok(Glance::Reached { note: None });
-        }
-        if seen.paused {
-            return Ok(Glance::LimitsTooSmall);
-        }
-        if self.wal.is_complete() && passed {
-            return self.at_the_end();
-        }
-        self.stalled()
-    }
-
-    /// All of it lies there and replay is in the last segment. A promotion replays what is left there; a target in time has not
-    /// been met, so replay must come to rest first.
-    fn at_the_end(&self) -> Result<Glance, Trouble> {
-        if self.chosen.plan.target == RecoveryTarget::End {
-            return Ok(Glance::Reached { note: None });
-        }
-        if self.replay.rests_for(Duration::from_millis(500)) {
-            let note = format!("no commit after {} lies in the archive; replayed to its end", self.chosen.plan.target);
-            return Ok(Glance::Reached { note: Some(note) });
-        }
-        Ok(Glance::Again)
-    }
-
-    /// All segments are there, checked, and PostgreSQL does not go on.
-    fn stalled(&self) -> Result<Glance, Trouble> {
-        let limit = Duration::from_secs(self.work.settings.limits.stall_seconds);
-        if !self.wal.is_complete() || !self.replay.rests_for(limit) {
-            return Ok(Glance::Again);
-        }
-        let log = blame::last_words(&blame::tail(&self.work.held.sandbox.log(), self.log_from));
-        let at = self.replay.words();
-        let expected = self.chosen.end;
-        if self.replay.waits() {
-            return Err(Trouble::bad(format!(
-                "replay stopped at {at}, before segment {expected}, though all segments are there: the WAL in them does not follow on. PostgreSQL says: {log}"
-            )));
-        }
-        Err(Trouble::could_not(
-            format!("replay has not moved from {at} for {} s: {log}", limit.as_secs()),
-            "look at the load of this machine, then run the drill again",
-        ))
     }
 }
 

@@ -44,19 +44,21 @@ pub struct Replay {
     moved: Instant,
 }
 
-impl Replay {
+impl Default for Replay {
     /// Nothing is known yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { lsn: None, title: None, moved: Instant::now() }
     }
+}
 
+impl Replay {
     /// What the title of the startup process says.
-    pub fn is_in(&mut self, title: &Option<StartupTitle>) {
+    pub fn is_in(&mut self, title: Option<StartupTitle>) {
         let segment = |title: &Option<StartupTitle>| title.as_ref().map(|title| title.segment.clone());
-        if segment(title) != segment(&self.title) {
+        if segment(&title) != segment(&self.title) {
             self.moved = Instant::now();
         }
-        self.title.clone_from(title);
+        self.title = title;
     }
 
     /// What SQL says.

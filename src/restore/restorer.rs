@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::base::BaseWork;
 use super::check::CheckWork;
 use super::choose::ChooseWork;
-use super::held::{Held, Memory};
+use super::held::{Bounds, Held, Memory};
 use super::make;
 use super::recover::RecoverWork;
 use super::retry::Patience;
@@ -89,7 +89,7 @@ impl Restorer {
             cancel: cancel.clone(),
         };
         let (memory, run) = (Arc::clone(&self.memory), call.run);
-        self.memory.start(key(call), None, cancel, |_| async move {
+        self.memory.start(key(call), bounds(cx, None, cancel), |_| async move {
             let (chosen, receipt) = work.run().await?;
             memory.choose(run, Arc::new(chosen));
             Ok(receipt)
@@ -104,11 +104,9 @@ impl Restorer {
         let chosen = self.memory.chosen(call.run, None, call.text("subject"));
         let cluster = call.args.get("cluster_size").and_then(number);
         let (memory, settings, call) = (Arc::clone(&self.memory), Arc::clone(&self.settings), call.clone());
-        let folder = sandbox.folder().to_owned();
         let token = cancel.clone();
-        // Not `Some(folder)`: the folder's own undo waits for it by its step.
-        let _ = folder;
-        self.memory.start(key(&call), None, cancel, |_| async move {
+        // Without a folder: the folder's own undo waits for it by its step.
+        self.memory.start(key(&call), bounds(cx, None, cancel), |_| async move {
             make::look_before(&settings, &sandbox, chosen.as_deref(), cluster).await?;
             if token.is_cancelled() {
                 return Err(Trouble::Cancelled);
@@ -128,11 +126,9 @@ impl Restorer {
             hint: format!("begin the runbook with {CHOOSE}"),
         })?;
         let owner = make::owner(&self.settings.user).map_err(Trouble::into_not_started)?;
+        let bounds = bounds(cx, Some(sandbox.folder().to_owned()), held.cancel.clone());
         let (cx, settings) = (cx.clone(), Arc::clone(&self.settings));
-        let cancel = held.cancel.clone();
-        self.memory.start(key(call), Some(sandbox.folder().to_owned()), cancel, |telling| {
-            BaseWork { cx, settings, held, chosen, owner, telling }.run()
-        });
+        self.memory.start(key(call), bounds, |telling| BaseWork { cx, settings, held, chosen, owner, telling }.run());
         Ok(())
     }
 
@@ -143,12 +139,10 @@ impl Restorer {
             agrees(call, &chosen).map_err(refused)?;
         }
         let owner = make::owner(&self.settings.user).map_err(Trouble::into_not_started)?;
+        let token = held.cancel.child_token();
+        let bounds = bounds(cx, Some(sandbox.folder().to_owned()), token.clone());
         let (cx, settings) = (cx.clone(), Arc::clone(&self.settings));
-        let cancel = held.cancel.child_token();
-        let token = cancel.clone();
-        self.memory.start(key(call), Some(sandbox.folder().to_owned()), cancel, |telling| {
-            RecoverWork { cx, settings, held, owner, cancel: token, telling }.run()
-        });
+        self.memory.start(key(call), bounds, |telling| RecoverWork { cx, settings, held, owner, cancel: token, telling }.run());
         Ok(())
     }
 
@@ -171,7 +165,7 @@ impl Restorer {
         let cancel = held.cancel.child_token();
         let folder = held.sandbox.folder().to_owned();
         let work = CheckWork { cx: cx.clone(), held, server, chosen, checks, cancel: cancel.clone() };
-        self.memory.start(key(call), Some(folder), cancel, |telling| work.run(telling));
+        self.memory.start(key(call), bounds(cx, Some(folder), cancel), |telling| work.run(telling));
         Ok(())
     }
 }
@@ -310,6 +304,10 @@ fn stop_found(sandbox: &Sandbox, run: RunId) -> Undone {
 async fn blocking(work: impl FnOnce() -> Undone + Send + 'static) -> Undone {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Undone::Stuck { why: "a bug of ours ended the clean-up".to_owned() })
+}
+
+fn bounds(cx: &Cx, folder: Option<PathBuf>, cancel: CancellationToken) -> Bounds {
+    Bounds { folder, cancel, deadline: cx.deadline }
 }
 
 fn key(call: &Call) -> (RunId, String) {

@@ -54,9 +54,7 @@ pub fn sweep(folder: &Path, now: Timestamp) -> Vec<Swept> {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        if name.strip_prefix('.').is_some_and(|rest| rest.starts_with(NAME))
-            && (name.ends_with(".new") || name.ends_with(".gone"))
-        {
+        if is_passing_name(&name) {
             swept.extend(sweep_passing(&entry.path(), now));
         } else if name.starts_with(NAME) {
             swept.extend(sweep_one(&entry.path()));
@@ -64,6 +62,12 @@ pub fn sweep(folder: &Path, now: Timestamp) -> Vec<Swept> {
     }
     swept.sort_by(|a, b| a.folder.cmp(&b.folder));
     swept
+}
+
+/// `.dalsegno-….new` and `.dalsegno-….gone`.
+fn is_passing_name(name: &str) -> bool {
+    let inner = name.strip_prefix('.').and_then(|rest| rest.rsplit_once('.'));
+    inner.is_some_and(|(inner, word)| inner.starts_with(NAME) && matches!(word, "new" | "gone"))
 }
 
 /// `None`: not ours.

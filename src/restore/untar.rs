@@ -77,7 +77,7 @@ pub fn untar(input: &mut impl Read, tree: &mut Tree, rules: &Rules<'_>) -> Resul
             return Ok(seen);
         }
         let member = next_member(&mut parser, &mut source, rules)?;
-        take(member, &mut source, tree, rules, &mut seen)?;
+        take(&member, &mut source, tree, rules, &mut seen)?;
     }
 }
 
@@ -136,7 +136,7 @@ fn is_own_link(path: &str) -> bool {
 }
 
 fn take<R: Read>(
-    member: Member,
+    member: &Member,
     source: &mut Source<'_, R>,
     tree: &mut Tree,
     rules: &Rules<'_>,

@@ -4,7 +4,7 @@
 //! replay are removed here, since PostgreSQL would keep them until a restart point that depends on the source's settings.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Cursor, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,13 +18,15 @@ use tokio::task::JoinHandle;
 use super::retry::Patience;
 use super::tree::Owner;
 use super::trouble::Trouble;
-use crate::archive::{Compression, SegmentName, SegmentSize, check_segment};
+use crate::archive::{Compression, Damage, SegmentName, SegmentSize, check_head};
 use crate::domain::SystemId;
 use crate::store::{Store, StoreError};
 
 /// Replayed segments that are kept: the startup process may still hold the one before.
 const KEPT_BEHIND: usize = 2;
 const KIB: u64 = 1024;
+/// One write of an inflated segment; every segment size is a multiple of it.
+const COPY: usize = 256 * 1024;
 
 /// A segment to be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +102,7 @@ impl WalFetch {
     /// Starts the workers.
     pub fn start(mut job: WalJob, workers: usize) -> Self {
         job.patience.cancel = job.patience.cancel.child_token();
-        let permits = usize::try_from(job.memory_bytes / KIB).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS).max(1);
+        let permits = usize::try_from(job.memory_bytes / KIB).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         let state = State { next: 0, placed: vec![false; job.segments.len()], removed_to: 0 };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
@@ -280,7 +282,7 @@ async fn bring(shared: &Arc<Shared>, index: usize, wanted: &Wanted) -> Result<u6
     let _ = shared.largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(stored.max(known - known / 8)));
     let turn = shared.inflating.acquire().await.map_err(|_| Trouble::Cancelled)?;
     let (job, segment) = (Arc::clone(shared), wanted.clone());
-    let placed = tokio::task::spawn_blocking(move || place(&job.job, &segment, &bytes)).await;
+    let placed = tokio::task::spawn_blocking(move || place(&job.job, &segment, bytes)).await;
     drop((turn, memory));
     let placed = placed.unwrap_or_else(|_| {
         Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug"))
@@ -305,21 +307,62 @@ async fn fetch(shared: &Shared, wanted: &Wanted) -> Result<Bytes, Trouble> {
     object.map_err(|error| Trouble::bad(format!("{}: more than a segment can be: {error}", wanted.key)))
 }
 
-/// Inflates, checks, writes beside and renames. Blocking.
-fn place(job: &WalJob, wanted: &Wanted, bytes: &[u8]) -> Result<(), Trouble> {
+/// Inflates, checks, writes beside and renames. Blocking. Streams, so that a segment never lies in memory as a whole: buffers of
+/// 16 MiB that come and go stay with the allocator.
+fn place(job: &WalJob, wanted: &Wanted, bytes: Bytes) -> Result<(), Trouble> {
     let bad = |why: &dyn std::fmt::Display| Trouble::bad(format!("{}: {why}", wanted.key));
-    let whole = wanted.compression.whole_segment(bytes, job.size.as_usize()).map_err(|damage| bad(&damage))?;
-    check_segment(&whole, wanted.name, job.size, job.system_id).map_err(|fault| bad(&fault))?;
+    wanted.compression.check_magic(&bytes).map_err(|damage| bad(&damage))?;
+    let mut reader = wanted.compression.reader(Cursor::new(bytes)).map_err(|error| bad(&error))?;
     let name = wanted.name.to_string();
     let beside = job.incoming.join(&name);
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        file.write_all(&whole)?;
-        if let Some((uid, gid)) = job.owner {
-            fchown(&file, Some(uid), Some(gid))?;
+    let disk = |error: std::io::Error| Trouble::disk("write", &beside, &error);
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside).map_err(disk)?;
+    let size = job.size.bytes();
+    let mut buffer = vec![0_u8; COPY];
+    let mut got = 0_u64;
+    loop {
+        let count = fill(reader.as_mut(), &mut buffer).map_err(|error| bad(&damage_of(&error, got, size)))?;
+        let ready = buffer.get(..count).unwrap_or_default();
+        if got == 0 {
+            check_head(ready, wanted.name, job.size, job.system_id).map_err(|fault| bad(&fault))?;
         }
-        drop(file);
-        fs::rename(&beside, job.wal.join(&name))
-    };
-    write().map_err(|error| Trouble::disk("write", &beside, &error))
+        got = got.saturating_add(count as u64);
+        if got > size {
+            return Err(bad(&Damage::TooLong { wanted: size }));
+        }
+        file.write_all(ready).map_err(disk)?;
+        // The end must be seen: asking for it lets the decoder check its checksums.
+        if count < COPY {
+            break;
+        }
+    }
+    if got < size {
+        return Err(bad(&Damage::TooShort { got, wanted: size }));
+    }
+    if let Some((uid, gid)) = job.owner {
+        fchown(&file, Some(uid), Some(gid)).map_err(|errno| disk(errno.into()))?;
+    }
+    drop(file);
+    fs::rename(&beside, job.wal.join(&name)).map_err(disk)
+}
+
+/// Reads until the buffer is full or the stream has ended.
+fn fill(reader: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut count = 0_usize;
+    while let Some(room) = buffer.get_mut(count..).filter(|room| !room.is_empty()) {
+        match reader.read(room) {
+            Ok(0) => break,
+            Ok(more) => count = count.saturating_add(more),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(count)
+}
+
+fn damage_of(error: &std::io::Error, got: u64, wanted: u64) -> Damage {
+    if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        return Damage::CutOff { got, wanted };
+    }
+    Damage::Broken { why: error.to_string() }
 }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::assertion::Test;
 use super::mistake::{Mistake, instead};
-use super::read::read;
+use super::read::{key_place, read};
 use super::reference::{Reference, references};
 use super::text::{Runbook, Step};
 use super::tree::{At, parse};
@@ -92,6 +92,14 @@ impl<'a> Checker<'a> {
         self.mistakes.push(Mistake { line: at.line, column: at.column, path: path.to_owned(), what: what.into() });
     }
 
+    /// A mistake of the key, not of its value.
+    fn wrong_key(&mut self, path: &str, what: String) {
+        match self.places.get(&key_place(path)) {
+            Some(at) => self.mistakes.push(Mistake { line: at.line, column: at.column, path: path.to_owned(), what }),
+            None => self.wrong(path, what),
+        }
+    }
+
     fn spec(&self, name: &str) -> Option<VerbSpec> {
         self.verbs.iter().find(|spec| spec.name == name).copied()
     }
@@ -170,7 +178,7 @@ impl<'a> Checker<'a> {
         for (name, value) in &step.with {
             let place = format!("{path}.with.{name}");
             if !known().any(|argument| argument == name) {
-                self.wrong(&place, format!("{} takes no argument \"{name}\", {}", spec.name, instead(name, known())));
+                self.wrong_key(&place, format!("{} takes no argument \"{name}\", {}", spec.name, instead(name, known())));
             }
             if spec.required.contains(&name.as_str()) {
                 self.never_empty(&place, value);

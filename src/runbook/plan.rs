@@ -84,13 +84,11 @@ impl PlannedStep {
                 Reference::Output { step, output } => outputs.get(step).and_then(|of_step| of_step.get(output)),
                 Reference::Parameter(_) | Reference::Malformed(_) => None,
             };
-            match value {
-                Some(value) => Found::Value(value.clone()),
-                None => {
-                    missing.borrow_mut().get_or_insert_with(|| reference.to_string());
-                    Found::Later
-                }
+            if let Some(value) = value {
+                return Found::Value(value.clone());
             }
+            missing.borrow_mut().get_or_insert_with(|| reference.to_string());
+            Found::Later
         });
         match missing.into_inner() {
             None => Ok(Call { run, step: self.name.clone(), verb: self.verb.clone(), args }),

@@ -45,6 +45,11 @@ fn below(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
+/// Under which name the place of a key itself is kept, beside that of its value.
+pub(super) fn key_place(path: &str) -> String {
+    format!("{path}:key")
+}
+
 impl Reader {
     fn wrong(&mut self, at: At, path: &str, what: impl Into<String>) {
         self.mistakes.push(Mistake { line: at.line, column: at.column, path: path.to_owned(), what: what.into() });
@@ -61,6 +66,7 @@ impl Reader {
         for (key, at, value) in entries {
             let place = below(path, key);
             self.places.insert(place.clone(), value.at);
+            self.places.insert(key_place(&place), *at);
             if let Some(known) = known.filter(|known| !known.contains(&key.as_str())) {
                 self.wrong(*at, &place, format!("unknown key, {}", instead(key, known.iter().copied())));
                 continue;
@@ -182,7 +188,7 @@ impl Reader {
             self.wrong(at, &below(&path, "type"), format!("\"{word}\" is not a type, {}", instead(&word, known)));
         }
         let required = self.flag(&fields, "required", &path);
-        let default = fields.get("default").and_then(|node| self.default(*node, kind?, &path));
+        let default = fields.get("default").and_then(|node| self.default(node, kind?, &path));
         if let Some(node) = fields.get("default").filter(|_| required) {
             self.wrong(node.at, &below(&path, "default"), "a required parameter has no default: keep one of the two");
         }

@@ -67,15 +67,12 @@ fn pieces(text: &str) -> Vec<Piece> {
         if !literal.is_empty() {
             found.push(Piece::Literal(std::mem::take(&mut literal)));
         }
-        match after.split_once(')') {
-            Some((inside, behind)) => {
-                found.push(Piece::Reference(reference(inside)));
-                rest = behind;
-            }
-            None => {
-                found.push(Piece::Reference(Reference::Malformed(format!("$({after}"))));
-                rest = "";
-            }
+        if let Some((inside, behind)) = after.split_once(')') {
+            found.push(Piece::Reference(reference(inside)));
+            rest = behind;
+        } else {
+            found.push(Piece::Reference(Reference::Malformed(format!("$({after}"))));
+            rest = "";
         }
     }
     literal.push_str(rest);

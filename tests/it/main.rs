@@ -1,5 +1,5 @@
 //! The one integration binary: a module per suite.
-#![allow(missing_docs, reason = "tests are named as sentences")]
+#![allow(missing_docs, unreachable_pub, reason = "tests are named as sentences and imported by nobody")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod archive;

@@ -33,8 +33,15 @@ pub(super) async fn pump(
     state: Arc<Mutex<State>>,
 ) -> End {
     let (sender, receiver) = mpsc::channel(IN_FLIGHT);
-    let (_, end) = tokio::join!(read(from, sender, shape), write(to, receiver, cut, state));
-    end
+    // The writer decides the end: it drains what the reader left, or cuts while the reader waits.
+    let reader = async {
+        read(from, sender, shape).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        end = write(to, receiver, cut, state) => end,
+        () = reader => End::Closed,
+    }
 }
 
 async fn read(from: &mut OwnedReadHalf, sender: mpsc::Sender<(Instant, Bytes)>, shape: Shape) {

@@ -35,11 +35,11 @@ async fn the_gateway_refuses_what_r2_refuses_and_passes_the_rest() {
     assert_eq!(put("fine", &[]).await, "429 TooManyRequests");
     assert_eq!(put("tags", &[("x-amz-tagging", "a=b")]).await, "501 NotImplemented");
     assert_eq!(put("acl", &[("x-amz-acl", "private")]).await, "501 NotImplemented");
-    assert_eq!(put("one", &[("x-amz-checksum-crc32", "jNdMyg==")]).await, "200");
+    assert_eq!(put("one", &[("x-amz-checksum-crc32", "jNwWgw==")]).await, "200");
     assert_eq!(
         put(
             "two",
-            &[("x-amz-checksum-crc32", "jNdMyg=="), ("x-amz-checksum-sha256", "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=")]
+            &[("x-amz-checksum-crc32", "jNwWgw=="), ("x-amz-checksum-sha256", "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=")]
         )
         .await,
         "400 InvalidRequest"
@@ -56,7 +56,7 @@ async fn the_gateway_refuses_what_r2_refuses_and_passes_the_rest() {
         "400 InvalidRegionName"
     );
     gateway.change(|rules| rules.no_checksums = true);
-    assert_eq!(put("met", &[("x-amz-checksum-crc32", "jNdMyg==")]).await, "400 InvalidArgument");
+    assert_eq!(put("met", &[("x-amz-checksum-crc32", "jNwWgw==")]).await, "400 InvalidArgument");
     assert!(gateway.seen().len() >= 10);
 }
 

@@ -94,6 +94,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
         ],
     },
     CodeSpec {
+        code: "base-backup-tablespace-missing",
+        title: "a tablespace of a base backup is missing",
+        meaning: "backup.info names a tablespace, and its tar is not there.",
+        harm: "That tablespace, and so the database, cannot be restored from this backup.",
+        remedy: "take a new base backup; recover the object from bucket versions if this one is needed",
+        sources: &["https://github.com/EnterpriseDB/barman/issues/962"],
+    },
+    CodeSpec {
         code: "s3-objects-carry-chunk-framing",
         title: "objects were stored with the upload's chunk framing inside",
         meaning: "Bodies begin with a hex length line and end with a checksum trailer: the store did not decode aws-chunked uploads.",
@@ -115,6 +123,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
             "https://github.com/EnterpriseDB/barman/pull/442",
             "https://github.com/cloudnative-pg/cloudnative-pg/issues/11126",
         ],
+    },
+    CodeSpec {
+        code: "wal-history-missing",
+        title: "a timeline has segments and its history is not there",
+        meaning: "The .history that tells where the timeline began is missing or cannot be read; PostgreSQL then stays on the older timeline without a word.",
+        harm: "Everything that was written on the later timeline.",
+        remedy: "copy the .history from pg_wal of the primary into the archive; else take a base backup",
+        sources: &["https://www.postgresql.org/docs/current/continuous-archiving.html"],
     },
     CodeSpec {
         code: "wal-object-malformed",
@@ -155,7 +171,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         sources: &["https://github.com/EnterpriseDB/barman/issues/962"],
     },
     CodeSpec {
-        code: "wal-segment-missing",
+        code: "wal-gap",
         title: "segments are missing although later ones are there",
         meaning: "The names of one timeline have a hole behind a base backup, long enough for a late upload to have arrived.",
         harm: "Recovery from every earlier base backup ends at the hole, with exit code 0 and no message.",

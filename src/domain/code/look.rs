@@ -76,6 +76,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
         sources: &["https://github.com/cloudnative-pg/plugin-barman-cloud/issues/446"],
     },
     CodeSpec {
+        code: "secret-missing",
+        title: "a secret is not where the configuration says",
+        meaning: "The environment variable or the file that the configuration refers to is absent, empty or cannot be read. That part is not looked at; the rest is.",
+        harm: "Nothing is known about what needs this secret.",
+        remedy: "put the secret there, then: dalsegno config check",
+        sources: &[],
+    },
+    CodeSpec {
         code: "store-request-budget-used",
         title: "the store's request budget of the day is used up",
         meaning: "stores.NAME.requests-per-day is reached. Listings go on from where the last one ended; the daily whole listing waits until tomorrow.",

@@ -225,6 +225,7 @@ fn settle(catalogue: &mut Catalogue, end: &mut ReadEnd) {
         let id = key.strip_prefix("base/").and_then(|rest| rest.strip_suffix("/backup.info"));
         let timeline = key.strip_prefix("wals/").and_then(|rest| u32::from_str_radix(rest.get(..8)?, 16).ok());
         match (id, timeline) {
+            (Some(id), _) if matches!(error, StoreError::NoSuchKey { .. }) => catalogue.record_is_gone(id),
             (Some(id), _) if own_fault(error) => catalogue.set_backup_info(id, Err(error.to_string())),
             (None, Some(timeline)) if own_fault(error) => catalogue.set_history(timeline, Err(error.to_string())),
             _ => return true,

@@ -75,13 +75,13 @@ pub(super) fn record_text(timeline: u32, begin: u64, end: u64, ended: Timestamp)
         let position = number * SIZE.bytes() + offset;
         format!("{:X}/{:X}", position >> 32, position & 0xFFFF_FFFF)
     };
-    let began = ended - SignedDuration::from_secs(30);
+    let start = ended - SignedDuration::from_secs(30);
     let time = |moment: Timestamp| moment.strftime("%Y-%m-%d %H:%M:%S.%6f+00:00").to_string();
     format!(
         "backup_label='START WAL LOCATION: {begin_xlog} (file {first})\\n'\nbegin_time={}\nbegin_wal={first}\nbegin_xlog={begin_xlog}\n\
          cluster_size=136154160\ncompression=None\nend_time={}\nend_wal={last}\nend_xlog={}\nerror=None\nserver_name=cloud\nsize=None\n\
          status=DONE\nsystemid={SYSTEM}\ntablespaces=None\ntimeline={timeline}\nversion=150020\nxlog_segment_size=16777216\n",
-        time(began),
+        time(start),
         time(ended),
         lsn(end, 0x138),
         begin_xlog = lsn(begin, 0x28),

@@ -1,3 +1,5 @@
+use std::cmp::Ordering;
+
 use dalsegno::archive::{Compression, RecoveryTarget, Refusal, WalHeader, segment_key};
 use dalsegno::domain::{Explained, SystemId};
 use jiff::SignedDuration;
@@ -119,8 +121,8 @@ fn the_way_leads_along_the_history() {
         (0x21..=0x2E).map(|number| segment(1, number)).chain((0x2F..=0x35).map(|number| segment(2, number))).collect();
     assert_eq!(names, expected);
     assert_eq!(plan.histories.iter().map(|file| file.key.as_str()).collect::<Vec<_>>(), ["wals/00000002.history.gz"]);
-    let named = promoted().catalogue.choose(RecoveryTarget::End, Some(1)).unwrap();
-    assert_eq!((named.timeline, named.end.segment), (1, segment(1, 0x2E).to_string()));
+    let old = promoted().catalogue.choose(RecoveryTarget::End, Some(1)).unwrap();
+    assert_eq!((old.timeline, old.end.segment), (1, segment(1, 0x2E).to_string()));
 }
 
 #[test]
@@ -274,12 +276,10 @@ proptest! {
         }
         let archive = archive.wal(1, numbers).backup("20261130T091120", 1, begin, begin);
         let outcome = archive.catalogue.choose(RecoveryTarget::End, None);
-        if lost < begin {
-            prop_assert_eq!(outcome.unwrap().segment_count(), start + length - begin);
-        } else if lost == begin {
-            prop_assert_eq!(outcome.unwrap_err().code(), "base-backup-wal-not-archived");
-        } else {
-            prop_assert_eq!(outcome.unwrap_err().code(), "wal-gap");
+        match lost.cmp(&begin) {
+            Ordering::Less => prop_assert_eq!(outcome.unwrap().segment_count(), start + length - begin),
+            Ordering::Equal => prop_assert_eq!(outcome.unwrap_err().code(), "base-backup-wal-not-archived"),
+            Ordering::Greater => prop_assert_eq!(outcome.unwrap_err().code(), "wal-gap"),
         }
     }
 

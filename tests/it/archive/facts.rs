@@ -139,6 +139,24 @@ fn a_catalogue_goes_on_where_it_was_left() {
 }
 
 #[test]
+fn folders_may_be_listed_in_any_order() {
+    let in_order = Archive::new().backup("20261130T020000", 1, 210, 210).wal(1, 200..=1300);
+    let mut mixed = Archive::new().backup("20261130T020000", 1, 210, 210);
+    let listed: Vec<u64> = (200..=1300).collect();
+    // As when several folders are listed at once: pieces of each by turns.
+    let pieces: Vec<&[u64]> = listed.chunks(100).collect();
+    for turn in 0..3 {
+        for piece in pieces.iter().skip(turn).step_by(3) {
+            mixed = mixed.wal(1, piece.iter().copied());
+        }
+    }
+    let (left, right) = (fact_of(&in_order, &[]), fact_of(&mixed, &[]));
+    assert_eq!((left.segments, left.gaps, left.end), (right.segments, right.gaps, right.end));
+    let text = serde_json::to_string(&mixed.catalogue).unwrap();
+    assert!(text.len() < 5_000, "one run is left: {text}");
+}
+
+#[test]
 fn a_million_segments_cost_little_memory_whatever_their_size() {
     let mut catalogue = Catalogue::new();
     for size in [16_u64, 64, 1] {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::builder::{at, record_text};
 
 /// As barman 3.19.1 writes it.
-const SEEN: &str = r#"backup_label='START WAL LOCATION: 0/15000028 (file 000000010000000000000015)\nCHECKPOINT LOCATION: 0/15000060\nBACKUP METHOD: streamed\nBACKUP FROM: primary\nSTART TIME: 2026-11-30 15:15:28 UTC\nLABEL: Barman backup cloud 20261130T151528\nSTART TIMELINE: 1\n'
+const SEEN: &str = r"backup_label='START WAL LOCATION: 0/15000028 (file 000000010000000000000015)\nCHECKPOINT LOCATION: 0/15000060\nBACKUP METHOD: streamed\nBACKUP FROM: primary\nSTART TIME: 2026-11-30 15:15:28 UTC\nLABEL: Barman backup cloud 20261130T151528\nSTART TIMELINE: 1\n'
 backup_name=None
 begin_offset=40
 begin_time=2026-11-30 15:15:28.218432+00:00
@@ -37,7 +37,7 @@ tablespaces=[('ts1', 16384, '/path/with \'quotes\' and \\ and =')]
 timeline=1
 version=150020
 xlog_segment_size=16777216
-"#;
+";
 
 #[test]
 fn a_record_as_barman_writes_it_is_read() {
@@ -75,7 +75,7 @@ fn times_are_moments_whatever_their_offset() {
         match with(time) {
             Ok(info) => assert_eq!((info.end_time, info.times_without_offset), (Some(moment), false), "{time}"),
             Err(error) => {
-                assert_eq!((time, matches!(error, BackupInfoError::Value { key: "end_time", .. })), ("2026-11-31", true))
+                assert_eq!((time, matches!(error, BackupInfoError::Value { key: "end_time", .. })), ("2026-11-31", true));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::scene::{RULE, db};
 
 fn finding(severity: Severity, could_not_look: bool) -> Finding {
     Finding {
-        code: "wal-segment-missing".into(),
+        code: "wal-gap".into(),
         severity,
         subject: db("app"),
         summary: String::new(),
@@ -23,7 +23,7 @@ fn the_first_that_applies_of_70_5_1_3_0() {
     assert_eq!(exit_of(&all, 1, 1, RULE), ExitCode::Bug);
     assert_eq!(exit_of(&all, 0, 1, RULE), ExitCode::Stuck);
     assert_eq!(exit_of(&all, 0, 0, RULE), ExitCode::Findings);
-    assert_eq!(exit_of(&[unseen.clone()], 0, 0, RULE), ExitCode::CouldNotLook);
+    assert_eq!(exit_of(std::slice::from_ref(&unseen), 0, 0, RULE), ExitCode::CouldNotLook);
     assert_eq!(exit_of(&[], 0, 0, RULE), ExitCode::Fine);
 }
 

@@ -161,7 +161,7 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
     assert_eq!(site.ledger.recall(&dalsegno::domain::ProviderId("postgres/app".into())).await.unwrap(), None);
 }
 
-pub fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Evidence {
+pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Evidence {
     use dalsegno::domain::{Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Rpo, Verdict};
     let ended = super::scene::at("2026-11-30T14:00:00Z");
     Evidence {

@@ -14,23 +14,23 @@ use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-pub use crate::policy::scene::{archive, at, db, store, store_subject};
+pub(crate) use crate::policy::scene::{archive, at, db, store, store_subject};
 
-pub const RULE: ExitRule = ExitRule { threshold: Severity::Warning, by_work: false };
+pub(crate) const RULE: ExitRule = ExitRule { threshold: Severity::Warning, by_work: false };
 
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     crate::policy::scene::now()
 }
 
-pub fn later(minutes: i64) -> Timestamp {
+pub(crate) fn later(minutes: i64) -> Timestamp {
     now().checked_add(SignedDuration::from_mins(minutes)).unwrap()
 }
 
-pub fn cx(now: Timestamp) -> Cx {
+pub(crate) fn cx(now: Timestamp) -> Cx {
     Cx {
         run: RunId::new(),
         now,
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: Instant::now() + Duration::from_mins(1),
         cancel: CancellationToken::new(),
         progress: Arc::new(Quiet),
     }
@@ -38,30 +38,30 @@ pub fn cx(now: Timestamp) -> Cx {
 
 /// What an observer does when it is asked.
 #[derive(Clone)]
-pub enum Does {
+pub(crate) enum Does {
     Answers(Box<Observation>),
     Hangs,
     Panics,
 }
 
-pub struct Told {
+pub(crate) struct Told {
     name: &'static str,
     covers: Vec<(Subject, FactKind)>,
     reads: Vec<FactKind>,
-    pub does: Mutex<Does>,
-    pub known: Mutex<Vec<Known>>,
+    pub(crate) does: Mutex<Does>,
+    pub(crate) known: Mutex<Vec<Known>>,
 }
 
 impl Told {
-    pub fn new(name: &'static str, covers: Vec<(Subject, FactKind)>, does: Does) -> Arc<Self> {
+    pub(crate) fn new(name: &'static str, covers: Vec<(Subject, FactKind)>, does: Does) -> Arc<Self> {
         Arc::new(Self { name, covers, reads: Vec::new(), does: Mutex::new(does), known: Mutex::default() })
     }
 
-    pub fn reading(name: &'static str, covers: Vec<(Subject, FactKind)>, reads: Vec<FactKind>, does: Does) -> Arc<Self> {
+    pub(crate) fn reading(name: &'static str, covers: Vec<(Subject, FactKind)>, reads: Vec<FactKind>, does: Does) -> Arc<Self> {
         Arc::new(Self { name, covers, reads, does: Mutex::new(does), known: Mutex::default() })
     }
 
-    pub fn then(&self, does: Does) {
+    pub(crate) fn then(&self, does: Does) {
         *self.does.lock().unwrap() = does;
     }
 }
@@ -91,15 +91,15 @@ impl Observe for Told {
     }
 }
 
-pub fn answers(facts: Vec<Fact>) -> Does {
+pub(crate) fn answers(facts: Vec<Fact>) -> Does {
     Does::Answers(Box::new(Observation { facts, ..Observation::default() }))
 }
 
-pub fn the_store() -> Arc<Told> {
+pub(crate) fn the_store() -> Arc<Told> {
     Told::new("store/minio", vec![(store_subject(), FactKind::Store)], answers(vec![Fact::Store(Box::new(store()))]))
 }
 
-pub fn the_archive() -> Arc<Told> {
+pub(crate) fn the_archive() -> Arc<Told> {
     let observation = Observation {
         facts: vec![Fact::Archive(Box::new(archive("app")))],
         memory: Some(Memory(serde_json::json!({"last_key": "x"}))),
@@ -114,20 +114,20 @@ pub fn the_archive() -> Arc<Told> {
 }
 
 /// A state folder with a ledger, and what passes work with.
-pub struct Site {
-    pub folder: tempfile::TempDir,
-    pub ledger: Ledger,
-    pub looks: Vec<Look>,
-    pub expected: Expected,
-    pub budgets: Vec<Budget>,
-    pub notify: Option<Notify>,
-    pub swept: Swept,
-    pub limit: Duration,
-    pub exit: ExitRule,
+pub(crate) struct Site {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) ledger: Ledger,
+    pub(crate) looks: Vec<Look>,
+    pub(crate) expected: Expected,
+    pub(crate) budgets: Vec<Budget>,
+    pub(crate) notify: Option<Notify>,
+    pub(crate) swept: Swept,
+    pub(crate) limit: Duration,
+    pub(crate) exit: ExitRule,
 }
 
 impl Site {
-    pub async fn new(observers: Vec<Arc<Told>>) -> Self {
+    pub(crate) async fn new(observers: Vec<Arc<Told>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(folder.path(), now(), ProcessIdentity::current().unwrap()).await.unwrap();
         let looks = observers.into_iter().map(|observer| Look { observer, store: Some(StoreId("minio".into())) }).collect();
@@ -146,11 +146,11 @@ impl Site {
         }
     }
 
-    pub fn drills(&self) -> PathBuf {
+    pub(crate) fn drills(&self) -> PathBuf {
         self.folder.path().join("drills")
     }
 
-    pub async fn pass(&self, now: Timestamp) -> PassOutcome {
+    pub(crate) async fn pass(&self, now: Timestamp) -> PassOutcome {
         let drills = self.drills();
         let sweep = |_: Cx| std::future::ready(self.swept.clone()).boxed();
         let work = Pass {
@@ -169,6 +169,6 @@ impl Site {
     }
 }
 
-pub fn codes(outcome: &PassOutcome) -> Vec<&str> {
+pub(crate) fn codes(outcome: &PassOutcome) -> Vec<&str> {
     outcome.findings.iter().map(|finding| finding.code.as_str()).collect()
 }

@@ -31,7 +31,7 @@ fn finding(code: &str, severity: Severity, subject: Subject, summary: &str) -> F
 
 fn hole() -> Finding {
     finding(
-        "wal-segment-missing",
+        "wal-gap",
         Severity::Critical,
         db("keycloak-db"),
         "3 segment(s) are missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
@@ -93,7 +93,7 @@ fn the_status_screen_says_the_nearest_harm_first() {
             restorable_to: Some(ago(9 * 60)),
             proven: Some(ago(41 * 24 * 60)),
             findings: vec![OpenFinding { finding: hole(), since: ago(180), last_seen: ago(4) }],
-            ..line(db("keycloak-db"), State::Critical, "wal-segment-missing")
+            ..line(db("keycloak-db"), State::Critical, "wal-gap")
         },
         line(db("gitea"), State::Warning, "never-drilled"),
         Line {
@@ -143,7 +143,7 @@ fn a_run_says_what_is_new_what_is_still_there_and_what_is_over() {
         delivery: Delivery { waiting: vec![("ops".into(), "webhook ops: no answer within 10 s".into())], ..Delivery::default() },
         exit: ExitCode::Findings,
     };
-    assert_eq!(outcome.findings[0].key(), FindingKey { code: "wal-segment-missing".into(), subject: db("keycloak-db") });
+    assert_eq!(outcome.findings[0].key(), FindingKey { code: "wal-gap".into(), subject: db("keycloak-db") });
     insta::assert_snapshot!(run::table(&outcome, "home", &out()));
 }
 

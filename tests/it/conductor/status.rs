@@ -37,9 +37,9 @@ async fn a_database_behind_a_dark_store_is_unknown_though_it_has_no_finding_of_i
     let outcome = site.pass(later(5)).await;
     assert_eq!(outcome.findings.len(), 1, "{:?}", outcome.findings);
     let status = status(&site.ledger, &site.expected, "home", later(6)).await.unwrap();
-    let states: Vec<_> = status.lines.iter().map(|line| (line.subject.to_string(), line.state, line.why.as_str())).collect();
+    let seen: Vec<_> = status.lines.iter().map(|line| (line.subject.to_string(), line.state, line.why.as_str())).collect();
     assert_eq!(
-        states,
+        seen,
         [
             ("pg/home/prod/app".to_owned(), State::Unknown, "not seen by the last pass"),
             ("store/home/minio".to_owned(), State::Unknown, "object-store-outage"),

@@ -1,5 +1,6 @@
 //! What is shipped and what is generated agrees with the program.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use dalsegno::cli::init::TEMPLATE;
@@ -68,8 +69,8 @@ fn what_the_template_comments_out_is_right_as_well() {
                 && !rest.starts_with("select")
         });
         match example {
-            Some(rest) => text.push_str(&format!("{}{rest}\n", " ".repeat(line.len() - bare.len()))),
-            None => text.push_str(&format!("{line}\n")),
+            Some(rest) => writeln!(text, "{}{rest}", " ".repeat(line.len() - bare.len())).unwrap(),
+            None => writeln!(text, "{line}").unwrap(),
         }
     }
     let text = text

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use dalsegno::domain::Explained;
 
 use super::{GOOD, Site};
@@ -83,7 +85,6 @@ fn each_mistake_has_its_place_and_says_what_would_be_right() {
         ("site: a\nsite: b".to_owned(), "c.yaml:2:1  not YAML that can be used here: "),
         ("- a".to_owned(), "c.yaml:1:1  the file does not hold a mapping"),
         ("a: 1\n---\nb: 2".to_owned(), "not YAML that can be used here: "),
-        ("site: !!binary aGk=".to_owned(), ""),
     ];
     for (yaml, wanted) in cases {
         let site = Site::new(&yaml);
@@ -140,7 +141,7 @@ fn an_alias_bomb_is_refused_in_no_time() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
         let item = format!("*a{}, ", level - 1).repeat(9);
-        bomb.push_str(&format!("a{level}: &a{level} [{item}]\n"));
+        writeln!(bomb, "a{level}: &a{level} [{item}]").unwrap();
     }
     let began = std::time::Instant::now();
     assert!(Site::new(&bomb).check().is_err());

@@ -68,12 +68,9 @@ fn a_bucket_named_tbd_archive_in_lower_case_is_legal() {
 
 #[test]
 fn check_refuses_a_placeholder_and_a_pass_does_the_rest() {
-    let yaml = format!(
-        "{}",
-        GOOD.replace(
+    let yaml = GOOD.replace(
             "postgres:\n",
             "  r2:\n    endpoint: https://TBD-PROD-S3-BACKUP-ENDPOINT\n    bucket: prod\n    read: {access-key-id: {env: R_ID}, secret-access-key: {env: R_KEY}}\npostgres:\n  grafana-db: {archive: {store: r2, prefix: cnpg, server: grafana-db}}\n",
-        )
     );
     let site = Site::new(&yaml);
     let found = site.mistakes();
@@ -105,14 +102,14 @@ fn wherever_a_placeholder_stands_a_pass_goes_on_and_check_refuses() {
     let cases = [
         ("endpoint: https://minio.lan:9000", "endpoint: https://s3.example.com", 0, 0),
         ("bucket: dr-backups", "bucket: ${BUCKET}", 0, 0),
-        ("{env: R_ID}", "{env: ${NAME}}", 0, 0),
+        ("{env: R_ID}", "{env: '${NAME}'}", 0, 0),
         ("{env: R_ID}", "{file: /run/<file>}", 0, 0),
         ("{env: R_KEY}", "TBD-KEY", 0, 0),
         ("prefix: cnpg", "prefix: TBD-PREFIX", 1, 0),
         ("server: keycloak-db", "server: '{{ .Values.server }}'", 1, 0),
         ("store: minio", "store: TBD-STORE", 1, 0),
         ("rpo: 15m", "rpo: TBD", 1, 1),
-        ("drill-every: 35d", "drill-every: ${EVERY}", 1, 1),
+        ("drill-every: 35d", "drill-every: '${EVERY}'", 1, 1),
         ("site: home", "site: TBD-SITE", 1, 1),
         ("environment: prod", "environment: <environment>", 1, 1),
     ];

@@ -50,7 +50,7 @@ fn a_secret_that_was_read_appears_in_no_output() {
 #[test]
 fn a_missing_secret_is_a_mistake_for_check_and_a_gap_for_a_pass() {
     let site = Site::bare(GOOD).env("R_ID", "a");
-    assert_eq!(site.mistakes(), ["c.yaml:7:55  stores.minio.read.secret-access-key: the environment variable R_KEY is not set"]);
+    assert_eq!(site.mistakes(), ["c.yaml:7:59  stores.minio.read.secret-access-key: the environment variable R_KEY is not set"]);
     let loaded = site.load().unwrap();
     assert!(loaded.settings.stores.is_empty() && loaded.settings.postgres.is_empty() && loaded.placeholders.is_empty());
     let codes: Vec<_> = loaded.gaps.iter().map(|gap| (gap.subject.to_string(), gap.code.clone().unwrap())).collect();

@@ -79,9 +79,9 @@ fn a_partial_inside_the_chain_is_named_once() {
 #[test]
 fn a_hole_behind_a_base_backup_is_critical_and_one_that_may_still_fill_is_not_told() {
     let with = |gap: WalGap| Scene::healthy().archive(move |a| a.gaps = vec![gap]);
-    let finding = with(hole(350, 352)).only("wal-segment-missing", Severity::Critical);
+    let finding = with(hole(350, 352)).only("wal-gap", Severity::Critical);
     assert!(finding.summary.contains("3 segment(s)"), "{}", finding.summary);
-    with(WalGap { cuts_newest: false, ..hole(150, 150) }).only("wal-segment-missing", Severity::Warning);
+    with(WalGap { cuts_newest: false, ..hole(150, 150) }).only("wal-gap", Severity::Warning);
     with(WalGap { later_written: Some(ago(60.0)), ..hole(399, 399) }).silent();
     with(hole(40, 60)).silent();
 }

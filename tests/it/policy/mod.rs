@@ -6,5 +6,5 @@ mod codes;
 mod gaps;
 mod properties;
 mod recovery;
-pub mod scene;
+pub(crate) mod scene;
 mod store;

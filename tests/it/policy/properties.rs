@@ -52,7 +52,7 @@ proptest! {
             later_written: Some(ago(HOUR)),
         });
         let scene = Scene::of(Some(store()), vec![healthy(&other, first, 50, nights, 3), bad.clone()]);
-        let finding = scene.only("wal-segment-missing", Severity::Critical);
+        let finding = scene.only("wal-gap", Severity::Critical);
         prop_assert_eq!(finding.subject, bad.subject);
     }
 

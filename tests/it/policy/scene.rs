@@ -8,45 +8,45 @@ use dalsegno::domain::{
 use dalsegno::policy::{Judgement, Proof, judge};
 use jiff::{SignedDuration, Timestamp};
 
-pub const DAY: f64 = 86_400.0;
-pub const HOUR: f64 = 3_600.0;
+pub(crate) const DAY: f64 = 86_400.0;
+pub(crate) const HOUR: f64 = 3_600.0;
 
-pub fn at(text: &str) -> Timestamp {
+pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     at("2026-11-30T15:00:00Z")
 }
 
-pub fn ago(seconds: f64) -> Timestamp {
+pub(crate) fn ago(seconds: f64) -> Timestamp {
     now().checked_sub(SignedDuration::from_secs_f64(seconds)).unwrap()
 }
 
-pub fn db(name: &str) -> Subject {
+pub(crate) fn db(name: &str) -> Subject {
     Subject::new(SubjectKind::Pg, &["home", "prod", name])
 }
 
-pub fn store_subject() -> Subject {
+pub(crate) fn store_subject() -> Subject {
     Subject::new(SubjectKind::Store, &["home", "minio"])
 }
 
-pub fn segment(timeline: u32, number: u64) -> String {
+pub(crate) fn segment(timeline: u32, number: u64) -> String {
     format!("{timeline:08X}{:08X}{:08X}", number / 256, number % 256)
 }
 
-pub fn seen(timeline: u32, number: u64, written: Timestamp) -> SegmentSeen {
+pub(crate) fn seen(timeline: u32, number: u64, written: Timestamp) -> SegmentSeen {
     let name = segment(timeline, number);
     SegmentSeen { key: format!("cnpg/app/wals/{}/{name}.gz", &name[..16]), name, size: 16_500, written: Some(written) }
 }
 
 /// A done base backup that ended `age` seconds ago and needs segments `begin..=end` of timeline 1.
-pub fn backup(age: f64, begin: u64, end: u64) -> BaseBackup {
-    let begun = ago(age + 60.0);
+pub(crate) fn backup(age: f64, begin: u64, end: u64) -> BaseBackup {
+    let taken = ago(age + 60.0);
     BaseBackup {
-        id: begun.strftime("%Y%m%dT%H%M%S").to_string(),
+        id: taken.strftime("%Y%m%dT%H%M%S").to_string(),
         status: BackupStatus::Done,
-        begin_time: Some(begun),
+        begin_time: Some(taken),
         end_time: Some(ago(age)),
         begin_wal: Some(segment(1, begin)),
         end_wal: Some(segment(1, end)),
@@ -63,7 +63,7 @@ pub fn backup(age: f64, begin: u64, end: u64) -> BaseBackup {
     }
 }
 
-pub fn window(backup: &BaseBackup, last: u64, covered: Timestamp) -> Window {
+pub(crate) fn window(backup: &BaseBackup, last: u64, covered: Timestamp) -> Window {
     Window {
         backup: backup.id.clone(),
         timeline: 1,
@@ -75,7 +75,7 @@ pub fn window(backup: &BaseBackup, last: u64, covered: Timestamp) -> Window {
 }
 
 /// Three nightly base backups, WAL 100..=400 without a hole, the newest segment two minutes old.
-pub fn archive(name: &str) -> ArchiveFact {
+pub(crate) fn archive(name: &str) -> ArchiveFact {
     let backups = vec![backup(61.0 * HOUR, 100, 101), backup(37.0 * HOUR, 200, 201), backup(13.0 * HOUR, 300, 301)];
     let windows = backups.iter().map(|backup| window(backup, 400, ago(120.0))).collect();
     ArchiveFact {
@@ -109,7 +109,7 @@ pub fn archive(name: &str) -> ArchiveFact {
     }
 }
 
-pub fn store() -> StoreFact {
+pub(crate) fn store() -> StoreFact {
     StoreFact {
         subject: store_subject(),
         store: StoreId("minio".into()),
@@ -136,7 +136,7 @@ pub fn store() -> StoreFact {
     }
 }
 
-pub fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     Policy {
         rpo_seconds: Some(15.0 * 60.0),
         rto_seconds: None,
@@ -148,19 +148,19 @@ pub fn policy() -> Policy {
 }
 
 /// What a pass saw, and what it should have seen.
-pub struct Scene {
-    pub expected: Expected,
-    pub observation: Observation,
-    pub proofs: Vec<Proof>,
+pub(crate) struct Scene {
+    pub(crate) expected: Expected,
+    pub(crate) observation: Observation,
+    pub(crate) proofs: Vec<Proof>,
 }
 
 impl Scene {
     /// Store and archive, both healthy, under the policy above.
-    pub fn healthy() -> Self {
+    pub(crate) fn healthy() -> Self {
         Self::of(Some(store()), vec![archive("app")])
     }
 
-    pub fn of(store: Option<StoreFact>, archives: Vec<ArchiveFact>) -> Self {
+    pub(crate) fn of(store: Option<StoreFact>, archives: Vec<ArchiveFact>) -> Self {
         let mut expected = Expected::default();
         for archive in &archives {
             expected.covers.push((archive.subject.clone(), FactKind::Archive));
@@ -173,40 +173,40 @@ impl Scene {
         Self { expected, observation, proofs: Vec::new() }
     }
 
-    pub fn archive(mut self, change: impl FnOnce(&mut ArchiveFact)) -> Self {
+    pub(crate) fn archive(mut self, change: impl FnOnce(&mut ArchiveFact)) -> Self {
         let fact = self.observation.facts.iter_mut().find_map(|fact| if let Fact::Archive(a) = fact { Some(a) } else { None });
         change(fact.unwrap());
         self
     }
 
-    pub fn store(mut self, change: impl FnOnce(&mut StoreFact)) -> Self {
+    pub(crate) fn store(mut self, change: impl FnOnce(&mut StoreFact)) -> Self {
         let fact = self.observation.facts.iter_mut().find_map(|fact| if let Fact::Store(s) = fact { Some(s) } else { None });
         change(fact.unwrap());
         self
     }
 
-    pub fn policy(mut self, change: impl FnOnce(&mut Policy)) -> Self {
+    pub(crate) fn policy(mut self, change: impl FnOnce(&mut Policy)) -> Self {
         change(self.expected.policies.get_mut(&db("app")).unwrap());
         self
     }
 
-    pub fn gap(mut self, gap: Gap) -> Self {
+    pub(crate) fn gap(mut self, gap: Gap) -> Self {
         self.observation.gaps.push(gap);
         self
     }
 
-    pub fn judge(&self) -> Judgement {
+    pub(crate) fn judge(&self) -> Judgement {
         judge(now(), &self.expected, &[(ProviderId("test".into()), self.observation.clone())], &self.proofs)
     }
 
     /// Codes with severity, in the order of the judgement.
-    pub fn codes(&self) -> Vec<(String, Severity)> {
+    pub(crate) fn codes(&self) -> Vec<(String, Severity)> {
         self.judge().findings.into_iter().map(|finding| (finding.code, finding.severity)).collect()
     }
 
     /// The one finding of this scene.
     #[track_caller]
-    pub fn only(&self, code: &str, severity: Severity) -> Finding {
+    pub(crate) fn only(&self, code: &str, severity: Severity) -> Finding {
         let findings = self.judge().findings;
         let codes: Vec<_> = findings.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect();
         assert_eq!(codes, [(code, severity)]);
@@ -214,7 +214,7 @@ impl Scene {
     }
 
     #[track_caller]
-    pub fn silent(&self) {
+    pub(crate) fn silent(&self) {
         let judgement = self.judge();
         assert_eq!(judgement.findings, [], "a healthy twin must stay silent");
         assert_eq!(judgement.bugs, []);

@@ -138,7 +138,7 @@ fn cx_at(now: Timestamp) -> Cx {
     Cx {
         run: RunId::new(),
         now,
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: Instant::now() + Duration::from_mins(1),
         cancel: CancellationToken::new(),
         progress: Arc::new(Quiet),
     }
@@ -149,11 +149,11 @@ async fn pass(provider: &PostgresArchive, memory: Option<Memory>) -> Observation
 }
 
 fn fact(seen: &Observation) -> &ArchiveFact {
-    let facts = seen.facts.iter().filter_map(|fact| match fact {
+    let found = seen.facts.iter().find_map(|fact| match fact {
         Fact::Archive(fact) => Some(fact.as_ref()),
         _ => None,
     });
-    facts.last().unwrap_or_else(|| panic!("no archive fact, gaps: {:?}", seen.gaps))
+    found.unwrap_or_else(|| panic!("no archive fact, gaps: {:?}", seen.gaps))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -197,3 +197,41 @@ async fn a_target_outside_of_what_is_covered_is_refused_in_seconds() {
     unknown(&drill.run("2099-01-01 00:00:00+00", None).await, &["after what the archive covers"]);
     ends_without_a_trace(drill).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_drill_ends_all_its_work_before_the_clean_up() {
+    if !servers_are_here() {
+        return;
+    }
+    let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
+    let link = lab::link::Link::start(archive.weed.endpoint(), lab::link::Shape::default()).unwrap();
+    let mut subject = archive.subject().await;
+    subject.store = archive.store_at(&link.endpoint());
+    let mut drill = Drill::new(subject);
+    drill.choose_and_make().await;
+    link.set(lab::link::Mode::Hang);
+    let cancel = drill.cx.cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cancel.cancel();
+    });
+    unknown(&drill.rest().await, &["cancelled"]);
+    ends_without_a_trace(drill).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_hangs_costs_the_deadline_and_is_unknown() {
+    if !servers_are_here() {
+        return;
+    }
+    let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
+    let link = lab::link::Link::start(archive.weed.endpoint(), lab::link::Shape::default()).unwrap();
+    let mut subject = archive.subject().await;
+    subject.store = archive.store_at(&link.endpoint());
+    let mut drill = Drill::new(subject);
+    drill.choose_and_make().await;
+    link.set(lab::link::Mode::Hang);
+    drill.cx.deadline = std::time::Instant::now() + Duration::from_secs(1);
+    unknown(&drill.rest().await, &["no time is left"]);
+    ends_without_a_trace(drill).await;
+}

@@ -1,6 +1,7 @@
 //! An archive of the lab, and a drill of it by the verbs, as execution would do it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ pub(super) struct Archive {
     pub(super) weed: &'static Seaweed,
     pub(super) bucket: String,
     pub(super) barman: Barman,
-    pub(super) archiver: Archiver,
+    _archiver: Archiver,
     pub(super) pg: Postgres,
     pub(super) wal: WalCompression,
 }
@@ -47,7 +48,7 @@ impl Archive {
         let archiver = barman.archiver(wal).unwrap();
         let options = change(Options::new(MAJOR).segment_mib(1).archive_command(archiver.command()));
         let pg = Postgres::start(options).await.unwrap();
-        Self { weed, bucket, barman, archiver, pg, wal }
+        Self { weed, bucket, barman, _archiver: archiver, pg, wal }
     }
 
     /// Rows, a base backup, more rows in more segments.
@@ -108,7 +109,9 @@ impl Archive {
 /// One drill: its restorer, its folder, its run.
 pub(super) struct Drill {
     pub(super) restorer: Restorer,
-    pub(super) folder: Folder,
+    pub(super) folder: PathBuf,
+    /// Gone with the drill.
+    kept_folder: Option<Folder>,
     pub(super) run: RunId,
     pub(super) cx: Cx,
     pub(super) receipts: BTreeMap<String, Receipt>,
@@ -121,9 +124,16 @@ impl Drill {
     }
 
     pub(super) fn with(subject: RestoreSubject, limits: Limits) -> Self {
-        let folder = Folder::new("drills").unwrap();
+        let kept = Folder::new("drills").unwrap();
+        let mut drill = Self::at(kept.path(), subject, limits);
+        drill.kept_folder = Some(kept);
+        drill
+    }
+
+    /// In a folder that outlives this process.
+    pub(super) fn at(folder: &Path, subject: RestoreSubject, limits: Limits) -> Self {
         let settings = RestoreSettings {
-            folder: folder.path().to_owned(),
+            folder: folder.to_owned(),
             user: String::new(),
             postgres_folders: lab::Tool::Postgres(MAJOR).find().ok().into_iter().collect(),
             isolation: Isolation::Closed,
@@ -134,21 +144,23 @@ impl Drill {
         let cx = Cx {
             run,
             now: Timestamp::now(),
-            deadline: Instant::now() + Duration::from_secs(120),
+            deadline: Instant::now() + Duration::from_mins(2),
             cancel: CancellationToken::new(),
             progress: Arc::new(Quiet),
         };
-        Self { restorer: Restorer::new(settings, vec![subject]), folder, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
+        let restorer = Restorer::new(settings, vec![subject]);
+        let folder = folder.to_owned();
+        Self { restorer, folder, kept_folder: None, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
     }
 
-    pub(super) fn call(&self, step: &str, verb: &str, args: Value) -> Call {
+    pub(super) fn call(&self, step: &str, verb: &str, args: &Value) -> Call {
         let args = args.as_object().cloned().unwrap_or_else(Map::new);
         Call { run: self.run, step: step.to_owned(), verb: verb.to_owned(), args }
     }
 
     /// One step to its end.
     pub(super) async fn step(&mut self, step: &str, verb: &str, args: Value) -> State {
-        let call = self.call(step, verb, args);
+        let call = self.call(step, verb, &args);
         let intent = match self.restorer.intend(&call) {
             Ok(intent) => intent,
             Err(refused) => return State::CouldNot { why: refused.why, hint: refused.hint },
@@ -230,15 +242,15 @@ impl Drill {
 
     /// Nothing of this drill is left: no folder, no process that works in it.
     pub(super) fn leaves_nothing(&self) {
-        let left: Vec<_> = std::fs::read_dir(self.folder.path()).unwrap().flatten().map(|entry| entry.path()).collect();
+        let left: Vec<_> = std::fs::read_dir(&self.folder).unwrap().flatten().map(|entry| entry.path()).collect();
         assert!(left.is_empty(), "left over: {left:?}");
-        let working = processes_in(self.folder.path());
+        let working = processes_in(&self.folder);
         assert!(working.is_empty(), "still working in the folder: {working:?}");
     }
 }
 
 /// Processes whose working folder or command line lies in a folder.
-pub(super) fn processes_in(folder: &std::path::Path) -> Vec<i32> {
+pub(super) fn processes_in(folder: &Path) -> Vec<i32> {
     let text = folder.to_string_lossy().into_owned();
     std::fs::read_dir("/proc")
         .unwrap()

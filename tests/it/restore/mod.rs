@@ -2,4 +2,7 @@
 
 mod bad;
 mod drill;
+mod judging;
+mod kill;
 mod proven;
+mod tars;

@@ -1,1 +1,5 @@
 //! Suite `runbook`.
+
+mod language;
+mod mistakes;
+mod plans;

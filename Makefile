@@ -1,0 +1,49 @@
+# The two commands of this house are `make demo` and `make test`. CI calls .ci/run, which calls these.
+# Needed: a Rust tool chain (rustup reads rust-toolchain.toml), Python 3 with venv, npm.
+
+CARGO ?= cargo
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dalsegno-lab
+DENY_VERSION := 0.20.2
+DENY := $(CACHE)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
+
+.PHONY: demo test lint lab-tools corpus audit deny bench-drill bench-audit help
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+demo: ## set up real servers, then: healthy, proven, broken, found; cleans up
+	$(CARGO) build --locked --workspace --bins
+	target/debug/demo
+
+# One cargo call builds everything that tests need, the lab's tools with it, so that no crate is built with two sets of features.
+test: ## install what the tests need, then run all of them
+	$(CARGO) test --locked --workspace --no-run
+	target/debug/lab-tools
+	$(CARGO) test --locked --workspace
+
+lint: ## format and clippy, warnings are errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+lab-tools: ## install the lab's servers into $(CACHE)
+	$(CARGO) test --locked --workspace --no-run
+	target/debug/lab-tools
+
+corpus: ## how many of the recorded real faults are named; ends with CORPUS <named> <visible> <alarms on twins>
+	$(CARGO) test --locked --test it corpus:: -- --nocapture --test-threads=1
+
+deny: $(DENY) ## licences, bans and sources of all dependencies, offline
+	$(CARGO) fetch --locked
+	$(DENY) --offline --locked check licenses bans sources
+
+audit: $(DENY) ## advisories; needs the internet, and says so when there is none
+	@$(DENY) --locked check advisories || { echo "make audit: FAILED: there are advisories, or their database could not be fetched: nothing is known to be fine" >&2; exit 1; }
+
+$(DENY):
+	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(CACHE)/cargo-deny-$(DENY_VERSION)
+
+bench-drill: ## wall time of a drill against barman-cloud; ends with RATIO lines
+	bench/drill.sh
+
+bench-audit: ## audit of a million WAL objects against barman-cloud; ends with RATIO lines
+	bench/audit.sh

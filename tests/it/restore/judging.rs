@@ -1,0 +1,120 @@
+//! What is judged without a server: blame, titles, versions, answers, freshness, sizes.
+
+use std::collections::BTreeMap;
+
+use dalsegno::domain::{Expectation, Outcome3};
+use dalsegno::restore::{Trouble, binaries, blame, check, recover, title};
+use jiff::Timestamp;
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_archive_is_to_blame_for_what_it_holds_and_we_for_what_we_lack() {
+    let bad = [
+        "PANIC:  could not locate a valid checkpoint record",
+        "FATAL:  WAL ends before end of online backup",
+        "FATAL:  requested timeline 2 is not a child of this server's history",
+        "PANIC:  WAL contains references to invalid pages",
+    ];
+    for line in bad {
+        assert!(matches!(blame::of_an_end("exit status: 1", None, line), Trouble::Bad { .. }), "{line}");
+    }
+    let ours = [
+        "PANIC:  could not write to file \"pg_wal/xlogtemp.1\": No space left on device",
+        "FATAL:  could not map anonymous shared memory: Cannot allocate memory",
+        "FATAL:  database locale is incompatible with operating system",
+        "FATAL:  could not load library \"/usr/lib/x.so\": cannot open shared object file",
+        "dalsegno: will not run PostgreSQL as root",
+        "LOG:  starting PostgreSQL",
+    ];
+    for line in ours {
+        assert!(matches!(blame::of_an_end("exit status: 1", None, line), Trouble::CouldNot { .. }), "{line}");
+    }
+    let killed = blame::of_an_end("signal: 9", Some(9), "PANIC:  could not locate a valid checkpoint record");
+    assert!(matches!(killed, Trouble::CouldNot { .. }), "killed by the kernel is ours whatever the log says");
+}
+
+#[test]
+fn titles_of_old_and_new_servers_are_read() {
+    let recovering = title::read("postgres: dalsegno drill: startup recovering 00000001000000000000002F\0\0").unwrap();
+    assert_eq!((recovering.segment.as_str(), recovering.waits), ("00000001000000000000002F", false));
+    let waiting = title::read("postgres: startup   waiting for 000000010000000000000030      ").unwrap();
+    assert_eq!((waiting.segment.as_str(), waiting.waits), ("000000010000000000000030", true));
+    assert_eq!(title::read("postgres: checkpointer"), None);
+    assert_eq!(title::read("postgres: startup recovering ../../x"), None);
+}
+
+#[test]
+fn versions_are_read() {
+    for (text, major) in [
+        ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", Some(15)),
+        ("postgres (PostgreSQL) 18beta1", Some(18)),
+        ("postgres (EnterpriseDB) 15", None),
+        ("", None),
+    ] {
+        assert_eq!(binaries::major_of(text), major, "{text}");
+    }
+}
+
+#[test]
+fn answers_are_held_against_what_was_expected() {
+    let now = at("2026-11-30T12:00:00Z");
+    let good: &[(Expectation, u64, usize, Option<&str>)] = &[
+        (Expectation::Rows(3), 3, 2, Some("x")),
+        (Expectation::RowsAtLeast(3), 4, 1, None),
+        (Expectation::Value("5".to_owned()), 1, 1, Some("5")),
+        (Expectation::AtLeast(10.0), 1, 1, Some("10")),
+        (Expectation::AtMost(10.0), 1, 1, Some("9.5")),
+        (Expectation::NewerThanSeconds(60.0), 1, 1, Some("2026-11-30 11:59:30.5+00")),
+        (Expectation::NewerThanSeconds(60.0), 1, 1, Some("2026-11-30 11:59:30")),
+    ];
+    for (expect, rows, columns, first) in good {
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Passed, "{expect:?}");
+    }
+    let bad: &[(Expectation, u64, usize, Option<&str>)] = &[
+        (Expectation::Rows(3), 2, 1, Some("x")),
+        (Expectation::RowsAtLeast(3), 2, 1, Some("x")),
+        (Expectation::Value("5".to_owned()), 1, 1, None),
+        (Expectation::Value("5".to_owned()), 2, 1, Some("5")),
+        (Expectation::AtLeast(10.0), 1, 1, Some("nan")),
+        (Expectation::AtLeast(10.0), 0, 0, None),
+        (Expectation::AtMost(10.0), 1, 1, Some("11")),
+        (Expectation::NewerThanSeconds(60.0), 1, 1, Some("2026-11-30 11:58:00+00")),
+        (Expectation::NewerThanSeconds(60.0), 1, 1, Some("yesterday")),
+    ];
+    for (expect, rows, columns, first) in bad {
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Failed, "{expect:?}");
+    }
+}
+
+#[test]
+fn freshness_is_undecided_when_no_commit_was_replayed_and_the_base_is_old() {
+    let (now, until) = (at("2026-11-30T12:00:00Z"), at("2026-11-30T11:50:00Z"));
+    let (old, new) = (at("2026-11-29T00:00:00Z"), at("2026-11-30T11:40:00Z"));
+    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, Outcome3::Passed);
+    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, Outcome3::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, Outcome3::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, Outcome3::Passed);
+    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, Outcome3::Undecided);
+}
+
+#[test]
+fn a_database_that_lost_most_of_its_bytes_is_seen() {
+    let sizes = |bytes: u64| BTreeMap::from([("database app".to_owned(), bytes), ("database tiny".to_owned(), 8 << 20)]);
+    let same = check::compare_sizes(&sizes(1 << 30), &sizes(900 << 20));
+    assert!(same.iter().all(|result| result.outcome == Outcome3::Passed) && same.len() == 1);
+    let shrunk = check::compare_sizes(&sizes(1 << 30), &sizes(100 << 20));
+    assert_eq!(shrunk[0].outcome, Outcome3::Failed);
+    let gone = check::compare_sizes(&sizes(1 << 30), &BTreeMap::new());
+    assert_eq!(gone[0].outcome, Outcome3::Failed);
+    assert!(check::compare_sizes(&BTreeMap::new(), &sizes(1)).is_empty());
+}
+
+#[test]
+fn moments_as_postgresql_prints_them_are_read() {
+    assert_eq!(recover::moment("1764500000.25"), Timestamp::from_millisecond(1_764_500_000_250).ok());
+    assert_eq!(recover::moment("1764500000"), Timestamp::from_second(1_764_500_000).ok());
+    assert_eq!(recover::moment("x"), None);
+}
