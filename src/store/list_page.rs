@@ -247,6 +247,7 @@ fn push_reference(reference: &BytesRef<'_>, text: &mut Vec<u8>) -> Result<(), St
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 mod tests {
     use super::*;
 
