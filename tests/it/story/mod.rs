@@ -1,1 +1,4 @@
-//! Suite `story`.
+//! Suite `story`: the real binary against real servers, from a configuration file to an exit code.
+
+mod platform;
+mod told;
