@@ -8,6 +8,7 @@ mod drills;
 mod error;
 mod looks;
 mod recordings;
+mod probes;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
 pub use recordings::{Making, replay, replayed_catalogues};
+pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
