@@ -16,6 +16,9 @@ pub enum LogFormat {
     Json,
 }
 
+/// Where other crates write keys or signatures into their logs. Kept quiet whatever is asked for.
+const TELLS_KEYS: [&str; 1] = ["aws_smithy_runtime::client::orchestrator::endpoints=warn"];
+
 /// Starts logging. `DALSEGNO_LOG` (a tracing filter) wins over `verbose` (0 = info of ours and warnings of others,
 /// 1 = debug of ours, 2 = debug of all, 3 = everything). A second call does nothing.
 pub fn start(format: LogFormat, verbose: u8, bars: Option<MultiProgress>) {
@@ -26,6 +29,7 @@ pub fn start(format: LogFormat, verbose: u8, bars: Option<MultiProgress>) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("DALSEGNO_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = TELLS_KEYS.iter().filter_map(|quiet| quiet.parse().ok()).fold(filter, EnvFilter::add_directive);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Stderr { bars }).with_target(verbose > 0);
     // Fails only when a logger is there already.

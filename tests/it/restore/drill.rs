@@ -34,7 +34,7 @@ pub(crate) struct Archive {
     pub(crate) weed: &'static Seaweed,
     pub(crate) bucket: String,
     pub(crate) barman: Barman,
-    _archiver: Archiver,
+    pub(crate) archiver: Archiver,
     pub(crate) pg: Postgres,
     pub(crate) wal: WalCompression,
 }
@@ -48,7 +48,7 @@ impl Archive {
         let archiver = barman.archiver(wal).unwrap();
         let options = change(Options::new(MAJOR).segment_mib(1).archive_command(archiver.command()));
         let pg = Postgres::start(options).await.unwrap();
-        Self { weed, bucket, barman, _archiver: archiver, pg, wal }
+        Self { weed, bucket, barman, archiver, pg, wal }
     }
 
     /// Rows, a base backup, more rows in more segments.

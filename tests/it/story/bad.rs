@@ -150,7 +150,7 @@ async fn a_segment_that_was_listed_and_never_comes_is_unknown_and_so_is_a_store_
             || evidence["recovery"]["reached_segment"] != archived.segments.last().unwrap().as_str()
     );
     let evidence = ends(&dead, &tries, 3, "unknown", &["tried again"]);
-    assert!(texts(&evidence["hints"]).contains("dalsegno"), "{evidence:#}");
+    assert!(texts(&evidence["hints"]).contains("endpoint"), "{evidence:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -216,9 +216,9 @@ async fn a_drill_that_is_killed_while_it_restores_or_replays_leaves_nothing_afte
         ("base", 1_000),
         ("base", 1_000),
         ("base", 1_000),
-        ("recover", 1_500),
-        ("recover", 1_500),
-        ("recover", 1_500),
+        ("recover", 800),
+        ("recover", 800),
+        ("recover", 800),
         ("checks", 150),
     ] {
         stages.push((step, chance.millis(longest), Stage::of(archived, &link.endpoint(), &archived.bucket).await));

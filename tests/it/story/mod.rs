@@ -2,6 +2,7 @@
 
 mod archived;
 mod bad;
+mod journey;
 
 mod kill;
 mod moments;
