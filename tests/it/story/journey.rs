@@ -177,8 +177,10 @@ async fn loses_a_segment(person: &Newcomer, archive: &Archive) {
     let client = archive.barman.client();
     let bytes = client.get(&archive.bucket, &key).await.unwrap();
     client.delete(&archive.bucket, &key).await.unwrap();
+    // A hole may be an upload that is late; this archive says how soon that is no longer likely.
+    person.edit(&[("    policy:\n", "    archive-timeout: 1s\n    policy:\n")]);
+    tokio::time::sleep(Duration::from_secs(4)).await;
     let outcome = person.both(&["run"], 1);
-    eprintln!("{outcome:#}");
     let gap = finding(&outcome, "wal-gap");
     assert_eq!(gap["severity"], "critical", "{gap:#}");
     is_explained(person, &gap, lost);
@@ -188,6 +190,7 @@ async fn loses_a_segment(person: &Newcomer, archive: &Archive) {
     assert!(texts(&evidence["reasons"]).contains(lost), "{evidence:#}");
     let outcome = person.both(&["run"], 1);
     is_explained(person, &finding(&outcome, "drill-failed"), lost);
+    person.edit(&[("    archive-timeout: 1s\n", "")]);
     // It is found again, and proven again.
     client.put(&archive.bucket, &key, bytes).await.unwrap();
     let said = person.run(&["drill", "pg-restore"]);
@@ -198,7 +201,6 @@ async fn loses_a_segment(person: &Newcomer, archive: &Archive) {
 fn loses_the_readers_key(person: &Newcomer, archive: &Archive) {
     let right = person.keys.replace(archive.weed.keys().wrong_secret());
     let outcome = person.both(&["run"], 3);
-    eprintln!("{outcome:#}");
     for finding in outcome["findings"].as_array().unwrap() {
         assert_eq!(finding["could_not_look"], true, "{finding:#}");
         is_explained(person, finding, "SignatureDoesNotMatch");
@@ -211,7 +213,7 @@ fn loses_the_readers_key(person: &Newcomer, archive: &Archive) {
     assert!(texts(&evidence["reasons"]).contains("SignatureDoesNotMatch"), "{evidence:#}");
     assert!(!texts(&evidence["hints"]).is_empty(), "{evidence:#}");
     let status = person.run(&["status"]);
-    assert_eq!(status.exit(), 3, "{status:?}");
+    assert!(status.out.contains("UNKNOWN") && !status.out.contains("fine"), "{status:?}");
     person.keys.replace(right);
     person.both(&["run"], 0);
 }
@@ -222,9 +224,9 @@ async fn loses_the_archivers_key(person: &Newcomer, archive: &Archive) {
     person.edit(&[("rpo: 15m", "rpo: 3s")]);
     tokio::time::sleep(Duration::from_secs(4)).await;
     let outcome = person.both(&["run"], 1);
-    eprintln!("{outcome:#}");
     let silent = finding(&outcome, "wal-archive-silent");
-    is_explained(person, &silent, "");
+    let newest = archive.segments().await.pop().unwrap();
+    is_explained(person, &silent, &newest);
     person.edit(&[("rpo: 3s", "rpo: 15m")]);
 }
 
