@@ -7,8 +7,8 @@ mod audits;
 mod drills;
 mod error;
 mod looks;
-mod recordings;
 mod probes;
+mod recordings;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
-pub use recordings::{Making, replay, replayed_catalogues};
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
+pub use recordings::{Making, replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
