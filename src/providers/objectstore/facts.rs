@@ -60,7 +60,7 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<&ChainSee
         lifecycle: look.lifecycle,
         uploads: look.uploads,
         version_bytes: look.version_bytes,
-        claimed_immutability: settings.immutability.clone(),
+        claimed_immutability: settings.immutability,
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dalsegno::domain::{
-    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId,
-    Subject, SubjectKind, SystemId, Undone,
+    Act, ActError, ArchivePlace, Call, Cx, Dialect, Intent, Isolation, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State,
+    StoreId, Subject, SubjectKind, SystemId, Undone,
 };
 use dalsegno::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use dalsegno::store::{Store, StoreConfig};
@@ -91,7 +91,7 @@ impl Archive {
     pub(crate) async fn subject(&self) -> RestoreSubject {
         RestoreSubject {
             subject: Subject::new(SubjectKind::Pg, &["home", "prod", SERVER]),
-            place: Place {
+            place: ArchivePlace {
                 store: StoreId("lab".to_owned()),
                 bucket: self.bucket.clone(),
                 prefix: Prefix::new(PREFIX),
