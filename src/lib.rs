@@ -13,6 +13,7 @@ pub mod execution;
 pub mod ledger;
 pub mod notify;
 pub mod policy;
+pub mod process;
 pub mod providers;
 pub mod restore;
 pub mod runbook;

@@ -82,8 +82,8 @@ pub async fn make(
     cancel: CancellationToken,
 ) -> Result<Arc<Held>, Trouble> {
     let owner = owner(&settings.user)?;
-    let me = i32::try_from(std::process::id()).ok().and_then(ProcessMark::of);
-    let maker = me.ok_or_else(|| Trouble::could_not("/proc does not show our own process", "mount /proc"))?;
+    let maker = ProcessMark::of(std::process::id())
+        .ok_or_else(|| Trouble::could_not("/proc does not show our own process", "mount /proc"))?;
     let mark = Marker { run, step: step.to_owned(), maker, made_by: env!("CARGO_PKG_VERSION").to_owned() };
     if sandbox.folder().exists() {
         return Err(Trouble::Unclear { why: format!("{} is there already", sandbox.folder().display()) });
@@ -139,8 +139,8 @@ pub fn remove_found(sandbox: &Sandbox, run: Option<RunId>) -> Undone {
     if run.is_some_and(|run| run != marker.run) {
         return stuck(sandbox.folder(), "it belongs to another run");
     }
-    let mine = i32::try_from(std::process::id()).is_ok_and(|pid| pid == marker.maker.pid);
-    if !mine && marker.maker.is_alive() {
+    let mine = std::process::id() == marker.maker.process.pid;
+    if !mine && marker.maker.process.lives() {
         return stuck(sandbox.folder(), "the run that made it goes on");
     }
     let (_, problem) = end_processes(sandbox);

@@ -25,7 +25,7 @@ pub struct Swept {
     /// What was done.
     pub outcome: SweptOutcome,
     /// Processes that were ended.
-    pub ended: Vec<i32>,
+    pub ended: Vec<u32>,
 }
 
 /// What became of a left-over.
@@ -75,7 +75,7 @@ fn sweep_one(folder: &Path) -> Option<Swept> {
     let sandbox = Sandbox::at(folder);
     let marker = sandbox.marker()?;
     let mut swept = Swept { folder: folder.to_owned(), run: Some(marker.run), outcome: SweptOutcome::Living, ended: Vec::new() };
-    if marker.maker.is_alive() {
+    if marker.maker.process.lives() {
         return Some(swept);
     }
     let (ended, stuck) = end_processes(&sandbox);
@@ -93,32 +93,35 @@ fn sweep_one(folder: &Path) -> Option<Swept> {
 }
 
 /// Ends keeper and postmaster of a dead run. Both must be exactly the processes that were written down.
-pub fn end_processes(sandbox: &Sandbox) -> (Vec<i32>, Option<String>) {
+pub fn end_processes(sandbox: &Sandbox) -> (Vec<u32>, Option<String>) {
     let mut ended = Vec::new();
     if let Some(keeper) = read_json::<ProcessMark>(&sandbox.folder().join(KEEPER)) {
         // Its pipe is closed already, so it is at work; it is given time before it is asked.
         if !keeper.gone_within(Duration::from_secs(3)) {
             if !keeper.end(Signal::SIGTERM, Duration::from_secs(5)) {
-                return (ended, Some(format!("process {} does not end", keeper.pid)));
+                return (ended, Some(format!("process {} does not end", keeper.process.pid)));
             }
-            ended.push(keeper.pid);
+            ended.push(keeper.process.pid);
         }
     }
     if let Some(postmaster) = read_json::<ProcessMark>(&sandbox.folder().join(POSTMASTER))
         && postmaster.lives()
     {
         if !postmaster.end(Signal::SIGQUIT, Duration::from_secs(5)) {
-            return (ended, Some(format!("process {} does not end", postmaster.pid)));
+            return (ended, Some(format!("process {} does not end", postmaster.process.pid)));
         }
-        ended.push(postmaster.pid);
+        ended.push(postmaster.process.pid);
     }
     let pid = fs::read_to_string(sandbox.data().join("postmaster.pid"))
         .ok()
-        .and_then(|text| text.lines().next().and_then(|line| line.trim().parse::<i32>().ok()));
+        .and_then(|text| text.lines().next().and_then(|line| line.trim().parse::<u32>().ok()));
     if let Some(mark) = pid.and_then(ProcessMark::of)
         && mark.folder == sandbox.data()
     {
-        return (ended, Some(format!("process {} works in {} and we did not write it down", mark.pid, mark.folder.display())));
+        return (
+            ended,
+            Some(format!("process {} works in {} and we did not write it down", mark.process.pid, mark.folder.display())),
+        );
     }
     (ended, None)
 }
@@ -133,7 +136,7 @@ fn sweep_passing(folder: &Path, now: Timestamp) -> Option<Swept> {
         ended: Vec::new(),
     };
     match marker {
-        Some(marker) if marker.maker.is_alive() => return None,
+        Some(marker) if marker.maker.process.lives() => return None,
         Some(_) => {}
         None => {
             let changed = fs::metadata(folder).ok()?.modified().ok().and_then(|time| Timestamp::try_from(time).ok())?;

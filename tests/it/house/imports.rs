@@ -23,6 +23,7 @@ const IMPURE: &[&str] = &[
     "tempfile",
 ];
 const NONE: &[&str] = &[];
+const NOT_PROCESS: &[&str] = &["tokio", "sqlx", "reqwest", "aws_sdk_s3", "std::net", "std::env"];
 
 const RULES: &[Rule] = &[
     ("domain", &[], IMPURE),
@@ -30,13 +31,14 @@ const RULES: &[Rule] = &[
     ("runbook", &["domain"], IMPURE),
     ("policy", &["domain"], IMPURE),
     ("drill", &["domain"], IMPURE),
+    ("process", &[], NOT_PROCESS),
     ("tap", &["domain"], NONE),
     ("store", &["domain", "tap"], &["sqlx"]),
-    ("ledger", &["domain"], &["aws_sdk_s3", "reqwest"]),
+    ("ledger", &["domain", "process"], &["aws_sdk_s3", "reqwest"]),
     ("notify", &["domain", "tap"], &["aws_sdk_s3", "sqlx"]),
-    ("restore", &["domain", "tap", "store", "archive"], &["aws_sdk_s3", "reqwest"]),
+    ("restore", &["domain", "process", "tap", "store", "archive"], &["aws_sdk_s3", "reqwest"]),
     ("providers", &["domain", "tap", "store", "archive"], &["aws_sdk_s3", "sqlx"]),
-    ("execution", &["domain", "runbook"], &["aws_sdk_s3", "sqlx", "reqwest"]),
+    ("execution", &["domain", "process", "runbook"], &["aws_sdk_s3", "sqlx", "reqwest"]),
     (
         "conductor",
         &[
