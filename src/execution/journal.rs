@@ -13,10 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::error::JournalError;
-use super::kill;
 use super::record::{How, JOURNAL_FORMAT, Line, Record};
 use crate::domain::Verdict;
 use crate::process::Process;
+use crate::process::kill;
 use crate::runbook::Plan;
 
 /// The journal's name in the run's folder.

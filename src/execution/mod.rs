@@ -10,7 +10,6 @@ mod error;
 mod evidence_file;
 mod follow;
 mod journal;
-pub mod kill;
 mod outlook;
 mod record;
 mod replay;

@@ -2,6 +2,8 @@
 //!
 //! Facts of Linux: proc_pid_stat(5), pid_namespaces(7), `/proc/sys/kernel/random/boot_id` in proc_sys_kernel(5).
 
+pub mod kill;
+
 use std::fs;
 use std::io;
 

@@ -23,7 +23,7 @@ const IMPURE: &[&str] = &[
     "tempfile",
 ];
 const NONE: &[&str] = &[];
-const NOT_PROCESS: &[&str] = &["tokio", "sqlx", "reqwest", "aws_sdk_s3", "std::net", "std::env"];
+const NOT_PROCESS: &[&str] = &["tokio", "sqlx", "reqwest", "aws_sdk_s3", "std::net"];
 
 const RULES: &[Rule] = &[
     ("domain", &[], IMPURE),

@@ -4,5 +4,6 @@ mod bad;
 mod drill;
 mod judging;
 mod kill;
+mod passing;
 mod proven;
 mod tars;
