@@ -20,3 +20,4 @@ pub mod runbook;
 pub mod store;
 pub mod tap;
 pub mod telemetry;
+pub mod yaml;

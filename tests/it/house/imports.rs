@@ -28,10 +28,11 @@ const NOT_PROCESS: &[&str] = &["tokio", "sqlx", "reqwest", "aws_sdk_s3", "std::n
 const RULES: &[Rule] = &[
     ("domain", &[], IMPURE),
     ("archive", &["domain"], IMPURE),
-    ("runbook", &["domain"], IMPURE),
+    ("runbook", &["domain", "yaml"], IMPURE),
     ("policy", &["domain"], IMPURE),
     ("drill", &["domain"], IMPURE),
     ("process", &[], NOT_PROCESS),
+    ("yaml", &[], IMPURE),
     ("tap", &["domain"], NONE),
     ("store", &["domain", "tap"], &["sqlx"]),
     ("ledger", &["domain", "process"], &["aws_sdk_s3", "reqwest"]),
@@ -54,10 +55,11 @@ const RULES: &[Rule] = &[
             "restore",
             "providers",
             "execution",
+            "yaml",
         ],
         &["aws_sdk_s3", "sqlx"],
     ),
-    ("config", &["domain", "providers"], &["aws_sdk_s3", "sqlx", "reqwest"]),
+    ("config", &["domain", "providers", "yaml"], &["aws_sdk_s3", "sqlx", "reqwest"]),
     ("cli", &["app", "conductor", "domain"], &["aws_sdk_s3", "sqlx", "reqwest"]),
 ];
 
