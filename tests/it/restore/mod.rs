@@ -4,5 +4,6 @@ mod bad;
 pub(crate) mod drill;
 mod judging;
 mod kill;
+mod passing;
 mod proven;
 mod tars;
