@@ -17,9 +17,9 @@ use crate::conductor::{self, Pass, Swept};
 use crate::domain::{Act, Cx, ExitCode, Explained, Permit, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
-const DRILL_LIMIT: Duration = Duration::from_secs(86_400);
+const DRILL_LIMIT: Duration = Duration::from_hours(24);
 /// A person waits for an audit of a large archive.
-const AUDIT_LIMIT: Duration = Duration::from_secs(3_600);
+const AUDIT_LIMIT: Duration = Duration::from_hours(1);
 
 /// What commands share: where the configuration lies, and where progress goes.
 pub(super) struct Desk<'a> {
@@ -123,7 +123,7 @@ impl Desk<'_> {
     }
 
     /// What a store can and cannot do. Without a configured store none is read.
-    pub async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
         let now = Timestamp::now();
         let report = match (args.named(), &args.store) {
             (Some(named), _) => probe_named(&named, args.read_only, now).await?,

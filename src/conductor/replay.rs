@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::evidence::hex;
 use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject};
 use crate::ledger::{Ledger, LedgerError, RunKind, RunState};
+use crate::yaml;
 
 /// `expect.yaml`: what judging a recording must come to. A healthy twin has `findings: []`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ impl Expectation {
     /// Reads `expect.yaml` of a folder; `None` when there is none, as in a recording of a user.
     pub fn read(folder: &Path) -> Result<Option<Self>, ReplayError> {
         let path = folder.join("expect.yaml");
-        if path.exists() { yaml(&path).map(Some) } else { Ok(None) }
+        if path.exists() { document(&path).map(Some) } else { Ok(None) }
     }
 }
 
@@ -160,7 +161,7 @@ fn json<T: serde::de::DeserializeOwned>(path: &Path, number: usize, line: &str) 
         .map_err(|error| ReplayError::Malformed { path: path.to_owned(), why: format!("line {}: {error}", number + 1) })
 }
 
-fn yaml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReplayError> {
+fn document<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReplayError> {
     let text = std::fs::read_to_string(path).map_err(|source| ReplayError::Io { what: "read", path: path.to_owned(), source })?;
-    serde_saphyr::from_str(&text).map_err(|error| ReplayError::Malformed { path: path.to_owned(), why: error.to_string() })
+    yaml::read(&text).map_err(|error| ReplayError::Malformed { path: path.to_owned(), why: error.to_string() })
 }

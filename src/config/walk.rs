@@ -179,7 +179,7 @@ impl Walk<'_> {
             Shape::Null => return,
             Shape::Text(text) if words.contains(&text.as_str()) => return,
             Shape::Text(text) => format!("\"{text}\""),
-            other => kind_word(other).to_owned(),
+            other => other.kind().to_owned(),
         };
         let nearest = near(said.trim_matches('"'), words).map(|word| format!(", did you mean \"{word}\"?")).unwrap_or_default();
         let text = format!("{said} is not one of {}{nearest}", words.join(", "));
@@ -209,7 +209,7 @@ impl Walk<'_> {
                 }
             }
             other => {
-                let text = format!("{} stands where {one_of} belongs", kind_word(other));
+                let text = format!("{} stands where {one_of} belongs", other.kind());
                 let example = keys.first().map(|key| format!("write it as {{{key}: …}}")).unwrap_or_default();
                 self.found.mistakes.push(Mistake::new(&node.at, path, "config-type", text).hint(example));
             }
@@ -236,7 +236,7 @@ impl Walk<'_> {
             Some("Duration") => "a duration (15m, 35d)",
             _ => wanted_word(schema),
         };
-        let text = format!("{} stands where {wanted} belongs", kind_word(shape));
+        let text = format!("{} stands where {wanted} belongs", shape.kind());
         let mistake = Mistake::new(&node.at, path, "config-type", text);
         let quoted = takes(schema, "string") && matches!(shape, Shape::Number(_) | Shape::Bool(_));
         let hint = match name {
@@ -254,17 +254,6 @@ fn kind_of(path: &str, free: bool, secret: bool) -> Kind {
         _ if secret => Kind::Secret,
         Some("endpoint") => Kind::Url,
         _ => Kind::Plain,
-    }
-}
-
-const fn kind_word(shape: &Shape) -> &'static str {
-    match shape {
-        Shape::Null => "nothing",
-        Shape::Bool(_) => "true or false",
-        Shape::Number(_) => "a number",
-        Shape::Text(_) => "a text",
-        Shape::List(_) => "a list",
-        Shape::Map(_) => "a mapping",
     }
 }
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{EvidenceError, JournalError};
-use super::kill;
 use crate::domain::{EVIDENCE_FORMAT, Evidence, RunId};
+use crate::process::kill;
 
 /// The evidence's name in the run's folder.
 pub const EVIDENCE_FILE: &str = "evidence.json";

@@ -10,8 +10,8 @@ use super::mistake::{Mistake, instead};
 use super::read::{key_place, read};
 use super::reference::{Reference, references};
 use super::text::{Runbook, Step};
-use super::tree::{At, parse};
 use crate::domain::{Risk, VerbSpec};
+use crate::yaml::{self, Broken, Spot};
 
 /// A runbook without a mistake.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub fn check(text: &str, verbs: &[VerbSpec]) -> Result<Checked, Vec<Mistake>> {
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let reading = read(&parse(text).map_err(|mistake| vec![mistake])?);
+    let reading = read(&yaml::parse(text).map_err(|broken| vec![unreadable(broken)])?);
     let mut checker =
         Checker { book: &reading.runbook, places: &reading.places, verbs, mistakes: reading.mistakes, earlier: BTreeMap::new() };
     checker.allows();
@@ -38,6 +38,10 @@ pub fn check(text: &str, verbs: &[VerbSpec]) -> Result<Checked, Vec<Mistake>> {
     mistakes.sort();
     mistakes.dedup();
     if mistakes.is_empty() { Ok(Checked { sha256: sha256(text), runbook: reading.runbook }) } else { Err(mistakes) }
+}
+
+fn unreadable(Broken { at, what }: Broken) -> Mistake {
+    Mistake { line: at.line, column: at.column, path: String::new(), what: format!("not readable as YAML: {what}") }
 }
 
 fn sha256(text: &str) -> String {
@@ -70,7 +74,7 @@ fn foreign_parameters(text: &str) -> Vec<Mistake> {
 
 struct Checker<'a> {
     book: &'a Runbook,
-    places: &'a BTreeMap<String, At>,
+    places: &'a BTreeMap<String, Spot>,
     verbs: &'a [VerbSpec],
     mistakes: Vec<Mistake>,
     /// Steps that may be referred to, with their outputs; `None` when the verb is unknown, so that one slip is one mistake.

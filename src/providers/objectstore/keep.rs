@@ -54,12 +54,12 @@ impl Keep for KeepArchive {
     }
 
     fn restore(&self, key: &str, derived: &Value) -> Option<Vec<u8>> {
-        let compression = match archive_key(key)? {
-            ArchiveKey::History { compression, .. }
-            | ArchiveKey::Label { compression, .. }
-            | ArchiveKey::Segment { compression, .. }
-            | ArchiveKey::Partial { compression, .. } => compression,
-            _ => return None,
+        let (ArchiveKey::History { compression, .. }
+        | ArchiveKey::Label { compression, .. }
+        | ArchiveKey::Segment { compression, .. }
+        | ArchiveKey::Partial { compression, .. }) = archive_key(key)?
+        else {
+            return None;
         };
         if let Some(start) = derived.get("start_hex").and_then(Value::as_str) {
             return unhex(start);
@@ -147,7 +147,7 @@ fn unreadable(body: &[u8]) -> Kept {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::tap::tls::hex(bytes)
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -1,4 +1,9 @@
-//! Suite `story`: the real binary against real servers, from a configuration file to an exit code.
+//! Suite `story`: the program itself, from outside, against a real S3 server, real PostgreSQL and real archives of barman-cloud.
 
-mod platform;
-mod told;
+mod archived;
+mod bad;
+mod journey;
+mod kill;
+mod moments;
+mod stage;
+mod stop;
