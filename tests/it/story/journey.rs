@@ -29,7 +29,7 @@ impl Newcomer {
     fn run(&self, args: &[&str]) -> Said {
         let keys = self.keys.borrow();
         let said = self.stage.run_with(args, &[("AWS_ACCESS_KEY_ID", &keys.id), ("AWS_SECRET_ACCESS_KEY", &keys.secret)]);
-        self.heard.borrow_mut().push_str(&format!("$ dalsegno {}\n{}{}", args.join(" "), said.out, said.err));
+        self.heard.borrow_mut().extend([&said.out, "\n", &said.err, "\n"]);
         said
     }
 
