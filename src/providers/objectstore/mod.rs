@@ -95,7 +95,7 @@ impl ObjectStore {
         if !self.settings.endpoint.starts_with("https://") {
             return None;
         }
-        let (host, port) = crate::store::config::endpoint_host(&self.settings.endpoint)?;
+        let (host, port) = crate::store::endpoint_host(&self.settings.endpoint)?;
         // What cannot be seen here (no route, no answer) cannot be seen by the listing either, which then says so.
         tls.look(&host, port).await.ok()
     }

@@ -4,6 +4,7 @@ pub mod bucket;
 pub mod mock;
 pub mod real;
 
+mod endpoint;
 mod errors;
 mod guard;
 mod hostile;
