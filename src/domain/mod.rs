@@ -8,6 +8,7 @@ mod archive;
 mod check;
 mod code;
 mod complaint;
+mod digest;
 mod evidence;
 mod expect;
 mod fact;
@@ -34,6 +35,7 @@ pub use archive::{
 pub use check::{Expectation, SqlCheck};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
+pub use digest::{hex, sha256_hex, unhex};
 pub use evidence::{
     AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Outcome3, Phase, RecoveryEnd, Rpo, StepEnd, StepRecord,
 };

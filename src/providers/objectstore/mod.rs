@@ -84,7 +84,7 @@ impl Observe for ObjectStore {
             let fact = facts::fact(&self.settings, look, certificate);
             observation.facts.push(Fact::Store(Box::new(fact)));
         }
-        observation.requests = client::since(before, store.requests());
+        observation.requests = store.requests() - before;
         observation
     }
 }
