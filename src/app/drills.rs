@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{App, AppError};
 use crate::conductor::drill::{Drillable, list_evidence, read_evidence};
-use crate::domain::{Requests, Subject, Verdict};
+use crate::domain::{Expects, Requests, Subject, Verdict};
 use crate::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use crate::store::Store;
 
@@ -52,8 +52,8 @@ impl App {
         }
         let databases = settings.postgres.iter().map(|of| Drillable {
             subject: of.subject.clone(),
-            place: of.place.clone(),
-            system_id: of.system_id,
+            place: of.place.clone().into(),
+            expects: Expects::BaseAndWal { system: of.system_id },
             policy: of.policy,
         });
         Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores })

@@ -7,6 +7,7 @@ mod audits;
 mod drills;
 mod error;
 mod looks;
+mod probes;
 mod recordings;
 mod stores;
 
@@ -20,6 +21,7 @@ use jiff::Timestamp;
 pub use crate::config;
 pub use drills::Drills;
 pub use error::AppError;
+pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.

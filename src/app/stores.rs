@@ -50,7 +50,12 @@ fn read_ca(file: &Path) -> Result<Vec<u8>, String> {
 
 /// How the certificate of a store's endpoint is looked at.
 pub(super) fn tls(settings: &StoreSettings) -> Option<Arc<dyn TlsCalls>> {
-    let live = match &settings.ca_file {
+    live_tls(settings.ca_file.as_deref())
+}
+
+/// The live look, with the authorities of a file beside the system's.
+pub(super) fn live_tls(ca_file: Option<&Path>) -> Option<Arc<dyn TlsCalls>> {
+    let live = match ca_file {
         // A file that cannot be read or parsed was told by `open` already.
         Some(file) => LiveTls::with_ca(&file.display().to_string(), &std::fs::read(file).ok()?, TLS_LIMIT).ok()?,
         None => LiveTls::system(TLS_LIMIT),

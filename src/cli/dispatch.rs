@@ -10,16 +10,16 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::drill::Steps;
 use super::failure::say;
-use super::{Failure, Out, archive, check, doctor, drill, history, ledger, run, runbook, show, status};
-use crate::app::{App, AppError, Drills, Ledger, VERBS};
+use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
+use crate::app::{App, AppError, Drills, Ledger, VERBS, probe_named};
 use crate::conductor::drill::{Ground, SweptHow, Unwatched, sweep_drills};
 use crate::conductor::{self, Pass, Swept};
 use crate::domain::{Act, Cx, ExitCode, Explained, Permit, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
-const DRILL_LIMIT: Duration = Duration::from_secs(86_400);
+const DRILL_LIMIT: Duration = Duration::from_hours(24);
 /// A person waits for an audit of a large archive.
-const AUDIT_LIMIT: Duration = Duration::from_secs(3_600);
+const AUDIT_LIMIT: Duration = Duration::from_hours(1);
 
 /// What commands share: where the configuration lies, and where progress goes.
 pub(super) struct Desk<'a> {
@@ -120,6 +120,16 @@ impl Desk<'_> {
         let found =
             conductor::examine(&app.looks(), &placeholders, args.provider.as_deref(), provider_limit, &context.cx).await?;
         Ok(context.exit(doctor::show(&found, self.out)?))
+    }
+
+    /// What a store can and cannot do. Without a configured store none is read.
+    pub(super) async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
+        let now = Timestamp::now();
+        let report = match (args.named(), &args.store) {
+            (Some(named), _) => probe_named(&named, args.read_only, now).await?,
+            (None, name) => self.app()?.probe(name.as_deref().unwrap_or_default(), args.read_only, now).await?,
+        };
+        probe::show(&report, self.out)
     }
 
     /// Drills, their left-overs and their evidence.

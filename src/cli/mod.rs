@@ -99,6 +99,8 @@ pub enum Command {
     Archive(archive::Args),
     /// Is every provider reachable, with which rights, and the fix
     Doctor(doctor::Args),
+    /// Try a store: what it can do, and what its clients need
+    Probe(probe::Args),
     /// Check a runbook on paper
     Runbook(runbook::Args),
     /// Recorded runs
@@ -133,6 +135,7 @@ impl Cli {
             Command::Drill(args) => desk.drill(&args).await,
             Command::Archive(args) => desk.archive(&args).await,
             Command::Doctor(args) => desk.doctor(&args).await,
+            Command::Probe(args) => desk.probe(&args).await,
             Command::Runbook(args) => desk.runbook(&args),
             Command::History(args) => desk.history(&args).await,
             Command::Show(args) => desk.show(&args).await,

@@ -228,7 +228,7 @@ pub(super) async fn proofs(ledger: &Ledger, observations: &[(ProviderId, Observa
     let mut proofs: Vec<Proof> = ledger.last_drills().await?.iter().map(Proof::from).collect();
     for fact in observations.iter().flat_map(|(_, observation)| &observation.facts) {
         if let Fact::Archive(archive) = fact
-            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place).await?
+            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place.clone().into()).await?
             && !proofs.iter().any(|known| known.run == proof.run)
         {
             proofs.push(Proof::from(&proof));

@@ -40,6 +40,29 @@ impl Dialect {
     }
 }
 
+/// A claim about objects that cannot be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Immutability {
+    /// S3 object lock.
+    ObjectLock,
+    /// Bucket lock rules, as R2 has them.
+    BucketLock,
+    /// Nothing of the kind.
+    None,
+}
+
+impl Immutability {
+    /// The word for people and for the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ObjectLock => "object-lock",
+            Self::BucketLock => "bucket-lock",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Whether a key may do something. Learnt without writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -159,6 +182,6 @@ pub struct StoreFact {
     pub uploads: Setting<Vec<UploadSeen>>,
     /// Bytes of current and of non-current versions under the prefixes that we know, where versions could be listed.
     pub version_bytes: Option<(u64, u64)>,
-    /// What the configuration claims about immutability (`object-lock`, `bucket-lock`), to be held against the facts.
-    pub claimed_immutability: Option<String>,
+    /// What the configuration claims about immutability, to be held against the facts.
+    pub claimed_immutability: Option<Immutability>,
 }

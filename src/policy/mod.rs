@@ -44,7 +44,7 @@ impl From<&Evidence> for Proof {
     fn from(evidence: &Evidence) -> Self {
         Self {
             subject: evidence.subject.clone(),
-            place: evidence.drilled.as_ref().map(|drilled| drilled.place.clone()),
+            place: evidence.restored.as_ref().map(|restored| restored.place.clone()),
             verdict: evidence.verdict,
             at: evidence.ended,
             run: evidence.run,

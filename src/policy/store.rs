@@ -2,8 +2,8 @@
 
 use super::ground::{DAY, Ground, HOUR, MINUTE, done, names, say, some_of};
 use crate::domain::{
-    ArchiveFact, BackupStatus, Dialect, Finding, Right, Setting, Severity, StoreFact, UploadSeen, age, bytes_in_words,
-    duration_in_words,
+    ArchiveFact, BackupStatus, Dialect, Finding, Immutability, Right, Setting, Severity, StoreFact, UploadSeen, age,
+    bytes_in_words, duration_in_words,
 };
 
 /// From here on recovery targets and ages are visibly off; NTP keeps healthy machines far below.
@@ -270,15 +270,18 @@ fn old_versions(store: &StoreFact) -> Option<Finding> {
 }
 
 fn immutability(store: &StoreFact) -> Option<Finding> {
-    let claim = store.claimed_immutability.as_deref().filter(|claim| *claim != "none")?;
+    let claim = store.claimed_immutability.filter(|claim| *claim != Immutability::None)?;
     let (why, unseen) = match (&store.object_lock, claim) {
         (Setting::Set(Some(_)), _) => return None,
-        (Setting::Denied | Setting::NotAsked, "object-lock") => ("the key may not ask for it", true),
-        (Setting::NotImplemented, "object-lock") => ("the store does not have S3 object lock", false),
-        (Setting::Absent, "object-lock") => ("the bucket has no object lock", false),
-        (Setting::Set(None), "object-lock") => ("object lock is on, but without a default retention nothing is locked", false),
+        (Setting::Denied | Setting::NotAsked, Immutability::ObjectLock) => ("the key may not ask for it", true),
+        (Setting::NotImplemented, Immutability::ObjectLock) => ("the store does not have S3 object lock", false),
+        (Setting::Absent, Immutability::ObjectLock) => ("the bucket has no object lock", false),
+        (Setting::Set(None), Immutability::ObjectLock) => {
+            ("object lock is on, but without a default retention nothing is locked", false)
+        }
         _ => ("S3 cannot show this mechanism; only a refused delete proves it", false),
     };
+    let claim = claim.as_str();
     Some(Finding {
         evidence: vec![format!("claimed: {claim}; bucket {} on {} ({})", store.bucket, store.endpoint, store.dialect.as_str())],
         cause: why.to_owned(),
@@ -294,5 +297,5 @@ fn immutability(store: &StoreFact) -> Option<Finding> {
 
 /// Used by `backups`: whether this store locks what is written into it.
 pub(super) fn locks(store: &StoreFact) -> bool {
-    matches!(&store.object_lock, Setting::Set(Some(_))) || store.claimed_immutability.as_deref() == Some("bucket-lock")
+    matches!(&store.object_lock, Setting::Set(Some(_))) || store.claimed_immutability == Some(Immutability::BucketLock)
 }

@@ -166,7 +166,10 @@ impl DeniedRow {
             "cut" => plain(FailureKind::Cut),
             _ => plain(FailureKind::Malformed),
         };
-        CallError { skew_seconds: self.skew_seconds, region: self.region.clone(), ..error }
+        error.with(|broken| {
+            broken.skew_seconds = self.skew_seconds;
+            broken.region.clone_from(&self.region);
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Complaint, Dialect, Prefix, Secret, SecretRef, StoreId, Subject, SubjectKind, Weight};
+use crate::domain::{Complaint, Dialect, Immutability, Prefix, Secret, SecretRef, StoreId, Subject, SubjectKind, Weight};
 use crate::store::{default_region, dialect_of};
 
 /// Where R2 may keep a bucket. HeadBucket answers them as `x-amz-bucket-region`; none is a region to sign with.
@@ -71,28 +71,6 @@ pub struct OwnFragment {
     pub session_token: Option<SecretRef>,
     /// Our prefix: no archive may lie below or above it.
     pub prefix: String,
-}
-
-/// A claim about objects that cannot be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Immutability {
-    /// S3 object lock.
-    ObjectLock,
-    /// Bucket lock rules, as R2 has them.
-    BucketLock,
-    /// Nothing of the kind.
-    None,
-}
-
-impl Immutability {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::ObjectLock => "object-lock",
-            Self::BucketLock => "bucket-lock",
-            Self::None => "none",
-        }
-    }
 }
 
 /// A fragment whose secrets were read.
@@ -160,8 +138,8 @@ pub struct StoreSettings {
     pub read: Keys,
     /// The key to write with, and where.
     pub own: Option<Own>,
-    /// Claim about immutability: `object-lock`, `bucket-lock`, `none`.
-    pub immutability: Option<String>,
+    /// Claim about immutability.
+    pub immutability: Option<Immutability>,
     /// Budget of requests a day.
     pub requests_per_day: Option<u64>,
 }
@@ -191,7 +169,7 @@ impl StoreInput {
             ca_file: fragment.ca,
             read,
             own,
-            immutability: fragment.immutability.map(|claim| claim.as_str().to_owned()),
+            immutability: fragment.immutability,
             requests_per_day: fragment.requests_per_day,
         };
         (settings, complaints)

@@ -21,7 +21,7 @@ pub(super) fn gap(subject: &Subject, error: &StoreError) -> Gap {
 }
 
 /// A positive proof that the bucket answers listings.
-pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
+pub(super) fn control(prefixes: &[Prefix], listed: Option<&Listed>) -> String {
     let place = match prefixes.first() {
         Some(prefix) if !prefix.is_root() => format!("\"{prefix}\""),
         _ => "the bucket's root".to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
 }
 
 /// The fact.
-pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen>) -> StoreFact {
+pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<&ChainSeen>) -> StoreFact {
     let list = match &look.listed {
         Ok(_) => Right::Yes,
         Err(StoreError::AccessDenied { .. }) => Right::No,
@@ -53,14 +53,14 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen
         bucket_region: look.bucket_region,
         dialect: dialect_shown(settings.dialect, look.server.as_deref()),
         clock_skew_seconds: look.skew_seconds,
-        certificate: chain.as_ref().and_then(certificate),
+        certificate: chain.and_then(certificate),
         rights: Rights { list, read: look.read, write: Right::Unknown, list_uploads },
         versioning: look.versioning,
         object_lock: look.object_lock,
         lifecycle: look.lifecycle,
         uploads: look.uploads,
         version_bytes: look.version_bytes,
-        claimed_immutability: settings.immutability.clone(),
+        claimed_immutability: settings.immutability,
     }
 }
 

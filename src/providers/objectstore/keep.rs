@@ -55,12 +55,12 @@ impl Keep for KeepArchive {
     }
 
     fn restore(&self, key: &str, derived: &Value) -> Option<Vec<u8>> {
-        let compression = match archive_key(key)? {
-            ArchiveKey::History { compression, .. }
-            | ArchiveKey::Label { compression, .. }
-            | ArchiveKey::Segment { compression, .. }
-            | ArchiveKey::Partial { compression, .. } => compression,
-            _ => return None,
+        let (ArchiveKey::History { compression, .. }
+        | ArchiveKey::Label { compression, .. }
+        | ArchiveKey::Segment { compression, .. }
+        | ArchiveKey::Partial { compression, .. }) = archive_key(key)?
+        else {
+            return None;
         };
         if let Some(start) = derived.get("start_hex").and_then(Value::as_str) {
             return unhex(start);

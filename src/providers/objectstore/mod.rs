@@ -77,11 +77,12 @@ impl Observe for ObjectStore {
         }
         if look.says_something() || certificate.is_some() {
             if let Ok(listed) = &look.listed {
-                observation
-                    .controls
-                    .push(Control { subject: self.settings.subject.clone(), shown: facts::control(&self.prefixes, listed) });
+                observation.controls.push(Control {
+                    subject: self.settings.subject.clone(),
+                    shown: facts::control(&self.prefixes, listed.as_ref()),
+                });
             }
-            let fact = facts::fact(&self.settings, look, certificate);
+            let fact = facts::fact(&self.settings, look, certificate.as_ref());
             observation.facts.push(Fact::Store(Box::new(fact)));
         }
         observation.requests = store.requests() - before;

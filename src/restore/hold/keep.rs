@@ -159,7 +159,7 @@ impl Keeper {
 
     fn stop(&mut self) {
         let Some(child) = &mut self.postmaster else {
-            return say(&Said::Ended { status: "was not running".to_owned(), signal: None });
+            return say(&Said::Ended { ran: false, status: "was not running".to_owned(), signal: None });
         };
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
         let _ = kill(pid, Signal::SIGQUIT);
@@ -177,7 +177,7 @@ impl Keeper {
         self.postmaster = None;
         match status {
             Some(status) => ended(status),
-            None => say(&Said::Ended { status: "could not be asked".to_owned(), signal: None }),
+            None => say(&Said::Ended { ran: true, status: "could not be asked".to_owned(), signal: None }),
         }
     }
 
@@ -203,5 +203,5 @@ impl Keeper {
 }
 
 fn ended(status: ExitStatus) {
-    say(&Said::Ended { status: status.to_string(), signal: status.signal() });
+    say(&Said::Ended { ran: true, status: status.to_string(), signal: status.signal() });
 }

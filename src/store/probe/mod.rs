@@ -149,7 +149,7 @@ impl Probe<'_> {
 
     fn not_tried(&mut self, reachable: bool, has_prefix: bool) {
         let why = match (reachable, self.plan.read_only, has_prefix) {
-            (false, _, _) => "not tried: the store does not answer",
+            (false, _, _) => "not tried: the store does not answer a list",
             (_, true, _) => "not tried: nothing is to be written",
             _ => "not tried: no prefix of our own is configured",
         };

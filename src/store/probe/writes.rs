@@ -67,7 +67,7 @@ impl Probe<'_> {
                 self.say("head", Verdict::Proven, true, "size and metadata came back", None);
             }
             Ok(head) => {
-                self.say("head", Verdict::Failed, true, format!("{} bytes, metadata {:?}", head.size, head.headers), None)
+                self.say("head", Verdict::Failed, true, format!("{} bytes, metadata {:?}", head.size, head.headers), None);
             }
             Err(error) => self.say_error("head", true, &error),
         }

@@ -162,7 +162,7 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
 }
 
 pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Evidence {
-    use dalsegno::domain::{Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Rpo, Verdict};
+    use dalsegno::domain::{EVIDENCE_FORMAT, Evidence, Isolation, Restored, RestoredBy, Rpo, Verdict};
     let ended = super::scene::at("2026-11-30T14:00:00Z");
     Evidence {
         format: EVIDENCE_FORMAT,
@@ -178,15 +178,17 @@ pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Eviden
         reasons: vec![],
         hints: vec![],
         codes: vec![],
-        drilled: Some(Drilled {
-            place: archive("app").place,
-            backup: "b".into(),
-            system_expected: None,
-            system_restored: None,
-            segments: 3,
-            postgres: None,
+        restored: Some(Restored {
+            place: archive("app").place.into(),
+            name: "b".into(),
+            by: RestoredBy::BaseAndWal {
+                system_expected: None,
+                system_restored: None,
+                segments: 3,
+                postgres: None,
+                recovery: None,
+            },
         }),
-        recovery: None,
         isolation_declared: Isolation::Closed,
         isolation: Isolation::Closed,
         isolation_facts: vec![],

@@ -17,7 +17,7 @@ mod verify;
 
 use std::path::Path;
 
-use dalsegno::domain::{Finding, Place, Prefix, RunId, Severity, StoreId, Subject, SubjectKind};
+use dalsegno::domain::{ArchivePlace, Finding, Place, Prefix, RunId, Severity, StoreId, Subject, SubjectKind};
 use dalsegno::ledger::{Ledger, LedgerError, RunKind};
 use dalsegno::process::Process;
 use jiff::Timestamp;
@@ -50,7 +50,12 @@ pub(crate) fn subject(name: &str) -> Subject {
 }
 
 pub(crate) fn place() -> Place {
-    Place { store: StoreId("minio".into()), bucket: "dr".into(), prefix: Prefix::new("cnpg"), server: "keycloak-db".into() }
+    place_in("dr")
+}
+
+pub(crate) fn place_in(bucket: &str) -> Place {
+    let (store, prefix) = (StoreId("minio".into()), Prefix::new("cnpg"));
+    ArchivePlace { store, bucket: bucket.into(), prefix, server: "keycloak-db".into() }.into()
 }
 
 pub(crate) fn finding(code: &str, subject: &Subject, severity: Severity) -> Finding {

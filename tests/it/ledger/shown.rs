@@ -6,7 +6,7 @@ use dalsegno::domain::{ExitCode, Requests, RunId, Sample, Severity, StoreId, Ver
 use dalsegno::ledger::{HistoryFilter, Ledger, RunKind, RunState, Verified};
 
 use super::drills::evidence;
-use super::{at, finding, me, open, pass, subject};
+use super::{at, finding, open, pass, subject};
 
 async fn story(folder: &std::path::Path) -> Ledger {
     let ledger = open(folder).await;

@@ -1,4 +1,4 @@
-use dalsegno::domain::{BackupStatus, Dialect, LifecycleRule, Right, Setting, Severity, UploadSeen};
+use dalsegno::domain::{BackupStatus, Dialect, Immutability, LifecycleRule, Right, Setting, Severity, UploadSeen};
 
 use super::scene::{DAY, HOUR, Scene, ago, at, backup};
 
@@ -147,7 +147,7 @@ fn old_versions_that_outweigh_the_current_ones_are_told_unless_a_rule_ends_them(
 #[test]
 fn claimed_immutability_must_be_shown() {
     let claim = |lock: Setting<Option<(String, i32)>>| {
-        Scene::healthy().store(move |s| (s.claimed_immutability, s.object_lock) = (Some("object-lock".into()), lock))
+        Scene::healthy().store(move |s| (s.claimed_immutability, s.object_lock) = (Some(Immutability::ObjectLock), lock))
     };
     for lock in [Setting::NotImplemented, Setting::Absent, Setting::Set(None)] {
         let finding = claim(lock).only("store-immutability-not-proven", Severity::Warning);
@@ -155,7 +155,7 @@ fn claimed_immutability_must_be_shown() {
     }
     assert!(claim(Setting::Denied).only("store-immutability-not-proven", Severity::Warning).could_not_look);
     claim(Setting::Set(Some(("GOVERNANCE".into(), 7)))).silent();
-    Scene::healthy().store(|s| s.claimed_immutability = Some("none".into())).silent();
+    Scene::healthy().store(|s| s.claimed_immutability = Some(Immutability::None)).silent();
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dalsegno::domain::{
-    Cx, Denied, Dialect, Fact, FactKind, Known, Observation, Observe, Prefix, Quiet, Right, RunId, Setting, StoreFact, StoreId,
-    Subject, SubjectKind,
+    Cx, Denied, Dialect, Fact, FactKind, Immutability, Known, Observation, Observe, Prefix, Quiet, Right, RunId, Setting,
+    StoreFact, StoreId, Subject, SubjectKind,
 };
 use dalsegno::providers::objectstore::ObjectStore;
 use dalsegno::providers::objectstore::config::{Keys, StoreSettings};
@@ -28,7 +28,7 @@ fn settings(endpoint: &str) -> StoreSettings {
         ca_file: None,
         read: Keys { access_key_id: config.access_key_id, secret_access_key: config.secret_access_key, session_token: None },
         own: None,
-        immutability: Some("object-lock".into()),
+        immutability: Some(Immutability::ObjectLock),
         requests_per_day: None,
     }
 }
@@ -83,7 +83,7 @@ async fn a_healthy_store_becomes_one_fact_and_a_control() {
     assert_eq!((&store.versioning, &store.lifecycle), (&Setting::Absent, &Setting::NotImplemented));
     assert_eq!((store.bucket_region.as_deref(), store.dialect), (Some("WNAM"), Dialect::Minio));
     assert_eq!(store.uploads, Setting::Set(vec![]));
-    assert_eq!(store.claimed_immutability.as_deref(), Some("object-lock"));
+    assert_eq!(store.claimed_immutability, Some(Immutability::ObjectLock));
     assert_eq!(store.certificate, None);
     assert!(seen.controls[0].shown.contains("cnpg/pg/wals/x"), "{:?}", seen.controls);
     assert_eq!((seen.requests.class_a, seen.requests.class_b), (2, 5), "{:?}", seen.requests);

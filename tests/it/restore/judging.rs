@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dalsegno::domain::{Expectation, Outcome3};
+use dalsegno::domain::{CheckEnd, Expectation};
 use dalsegno::restore::{Trouble, binaries, blame, check, recover, title};
 use jiff::Timestamp;
 
@@ -71,7 +71,7 @@ fn answers_are_held_against_what_was_expected() {
         (Expectation::NewerThanSeconds(60.0), 1, 1, Some("2026-11-30 11:59:30")),
     ];
     for (expect, rows, columns, first) in good {
-        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Passed, "{expect:?}");
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, CheckEnd::Passed, "{expect:?}");
     }
     let bad: &[(Expectation, u64, usize, Option<&str>)] = &[
         (Expectation::Rows(3), 2, 1, Some("x")),
@@ -85,7 +85,7 @@ fn answers_are_held_against_what_was_expected() {
         (Expectation::NewerThanSeconds(60.0), 1, 1, Some("yesterday")),
     ];
     for (expect, rows, columns, first) in bad {
-        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Failed, "{expect:?}");
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, CheckEnd::Failed, "{expect:?}");
     }
 }
 
@@ -93,22 +93,22 @@ fn answers_are_held_against_what_was_expected() {
 fn freshness_is_undecided_when_no_commit_was_replayed_and_the_base_is_old() {
     let (now, until) = (at("2026-11-30T12:00:00Z"), at("2026-11-30T11:50:00Z"));
     let (old, new) = (at("2026-11-29T00:00:00Z"), at("2026-11-30T11:40:00Z"));
-    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, Outcome3::Passed);
-    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, Outcome3::Undecided);
-    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, Outcome3::Undecided);
-    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, Outcome3::Passed);
-    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, Outcome3::Undecided);
+    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, CheckEnd::Passed);
+    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, CheckEnd::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, CheckEnd::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, CheckEnd::Passed);
+    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, CheckEnd::Undecided);
 }
 
 #[test]
 fn a_database_that_lost_most_of_its_bytes_is_seen() {
     let sizes = |bytes: u64| BTreeMap::from([("database app".to_owned(), bytes), ("database tiny".to_owned(), 8 << 20)]);
     let same = check::compare_sizes(&sizes(1 << 30), &sizes(900 << 20));
-    assert!(same.iter().all(|result| result.outcome == Outcome3::Passed) && same.len() == 1);
+    assert!(same.iter().all(|result| result.end == CheckEnd::Passed) && same.len() == 1);
     let shrunk = check::compare_sizes(&sizes(1 << 30), &sizes(100 << 20));
-    assert_eq!(shrunk[0].outcome, Outcome3::Failed);
+    assert_eq!(shrunk[0].end, CheckEnd::Failed);
     let gone = check::compare_sizes(&sizes(1 << 30), &BTreeMap::new());
-    assert_eq!(gone[0].outcome, Outcome3::Failed);
+    assert_eq!(gone[0].end, CheckEnd::Failed);
     assert!(check::compare_sizes(&BTreeMap::new(), &sizes(1)).is_empty());
 }
 

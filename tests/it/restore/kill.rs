@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dalsegno::domain::{Dialect, Place, Prefix, RunId, Secret, StoreId, Subject, SubjectKind, Undone};
+use dalsegno::domain::{ArchivePlace, Dialect, Prefix, RunId, Secret, StoreId, Subject, SubjectKind, Undone};
 use dalsegno::restore::{Limits, RestoreSubject};
 use dalsegno::store::{Store, StoreConfig};
 use lab::barman::{BaseCompression, WalCompression};
@@ -37,7 +37,7 @@ async fn a_drill_to_be_killed() {
     config.dialect = Dialect::Seaweedfs;
     let subject = RestoreSubject {
         subject: Subject::new(SubjectKind::Pg, &["home", "prod", SERVER]),
-        place: Place {
+        place: ArchivePlace {
             store: StoreId("lab".to_owned()),
             bucket: var("DRILL_BUCKET"),
             prefix: Prefix::new(PREFIX),

@@ -1,7 +1,7 @@
 //! Suite `restore`: real PostgreSQL, real barman-cloud, a real S3 server.
 
 mod bad;
-mod drill;
+pub(crate) mod drill;
 mod judging;
 mod kill;
 mod passing;

@@ -21,7 +21,7 @@ pub(super) async fn taken_back(folder: &Path, run: RunId) -> Undone {
         limits: Limits::default(),
     };
     let call = Call { run, step: STEP.to_owned(), verb: "sandbox.make".to_owned(), args: Map::new() };
-    let intent = Intent { call, objects: Vec::new(), mark: Value::Null };
+    let intent = Intent { call, touches: Vec::new(), mark: Value::Null };
     let restorer = Restorer::new(settings, Vec::new());
     let cx = crate::execution::bench::cx(run);
     let state = restorer.look(&cx, &intent, None).await.unwrap();
