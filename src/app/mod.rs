@@ -19,7 +19,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use crate::config;
-pub use drills::Drills;
+pub use drills::{Actors, Drills};
 pub use error::AppError;
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};

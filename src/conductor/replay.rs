@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::evidence::hex;
-use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject};
+use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject, sha256_hex};
 use crate::ledger::{Ledger, LedgerError, RunKind, RunState};
 use crate::yaml;
 
@@ -130,7 +128,7 @@ pub async fn remember(folder: &Path, ledger: &Ledger, before: Timestamp) -> Resu
     let path = folder.join("ledger.jsonl");
     for (number, line) in lines(&path)?.into_iter().enumerate() {
         let Remembered::Drill { evidence } = json(&path, number, &line)?;
-        let digest = hex(&Sha256::digest(line.as_bytes()));
+        let digest = sha256_hex(&line);
         ledger.take_in(&evidence, &digest, before).await?;
     }
     let path = folder.join("samples.jsonl");

@@ -20,7 +20,7 @@ mod undo;
 mod watch;
 
 pub use error::{EvidenceError, JournalError};
-pub use evidence_file::{EVIDENCE_FILE, list_evidence, read_evidence, write_evidence};
+pub use evidence_file::{EVIDENCE_FILE, list_evidence, read_evidence, read_evidence_and_digest, write_evidence};
 pub use journal::{JOURNAL_FILE, Journal, Told, read_journal};
 pub use outlook::{Outlook, outlook};
 pub use record::{How, JOURNAL_FORMAT, Line, Part, Record};

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::assertion::Test;
 use super::mistake::{Mistake, instead};
 use super::read::{key_place, read};
 use super::reference::{Reference, references};
 use super::text::{Runbook, Step};
-use crate::domain::{Risk, VerbSpec};
+use crate::domain::{Risk, VerbSpec, sha256_hex};
 use crate::yaml::{self, Broken, Spot};
 
 /// A runbook without a mistake.
@@ -37,19 +36,11 @@ pub fn check(text: &str, verbs: &[VerbSpec]) -> Result<Checked, Vec<Mistake>> {
     let mut mistakes = checker.mistakes;
     mistakes.sort();
     mistakes.dedup();
-    if mistakes.is_empty() { Ok(Checked { sha256: sha256(text), runbook: reading.runbook }) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(Checked { sha256: sha256_hex(text), runbook: reading.runbook }) } else { Err(mistakes) }
 }
 
 fn unreadable(Broken { at, what }: Broken) -> Mistake {
     Mistake { line: at.line, column: at.column, path: String::new(), what: format!("not readable as YAML: {what}") }
-}
-
-fn sha256(text: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// `${x}` of Flux's envsubst and `{{x}}` of Helm: whoever delivers the file would replace them, or did not.

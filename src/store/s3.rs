@@ -18,7 +18,7 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 
 use super::StoreConfig;
-use super::config::endpoint_host;
+use super::endpoint::endpoint_host;
 use super::list_live::ListClient;
 use crate::tap::tls::certificates_of;
 use crate::tap::{CallError, FailureKind};

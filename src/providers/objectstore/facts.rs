@@ -3,7 +3,7 @@
 use super::client::Look;
 use super::config::StoreSettings;
 use crate::domain::{CertificateSeen, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, Subject};
-use crate::store::config::dialect_shown;
+use crate::store::dialect_shown;
 use crate::store::{Listed, StoreError};
 use crate::tap::ChainSeen;
 

@@ -85,7 +85,7 @@ impl Observe for ObjectStore {
             let fact = facts::fact(&self.settings, look, certificate.as_ref());
             observation.facts.push(Fact::Store(Box::new(fact)));
         }
-        observation.requests = client::since(before, store.requests());
+        observation.requests = store.requests() - before;
         observation
     }
 }
@@ -96,7 +96,7 @@ impl ObjectStore {
         if !self.settings.endpoint.starts_with("https://") {
             return None;
         }
-        let (host, port) = crate::store::config::endpoint_host(&self.settings.endpoint)?;
+        let (host, port) = crate::store::endpoint_host(&self.settings.endpoint)?;
         // What cannot be seen here (no route, no answer) cannot be seen by the listing either, which then says so.
         tls.look(&host, port).await.ok()
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::super::config::endpoint_host;
+use super::super::endpoint::endpoint_host;
 use super::super::error::SKEW_LIMIT_SECONDS;
 use super::{Probe, setting_words};
 use crate::domain::{Dialect, LifecycleRule, Setting, Verdict, age, duration_in_words};

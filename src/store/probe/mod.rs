@@ -177,7 +177,7 @@ impl Probe<'_> {
             Verdict::Proven
         };
         let identity = self.store.identity();
-        let dialect = super::config::dialect_shown(identity.dialect, self.learnt.server.as_deref());
+        let dialect = super::endpoint::dialect_shown(identity.dialect, self.learnt.server.as_deref());
         Report {
             store: identity.id.0.clone(),
             endpoint: identity.endpoint.clone(),

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use super::sweep::{NAMES, sweep};
 use super::{Probe, verdict_of};
-use crate::domain::{Explained, Verdict};
+use crate::domain::{Explained, Verdict, sha256_hex};
 use crate::store::{Guarded, StoreError};
 use crate::tap::objects::{ChecksumForm, PutAsk};
 
@@ -210,5 +209,5 @@ fn pattern(len: usize, seed: u32) -> Bytes {
 }
 
 fn sum_of(body: &Bytes) -> BTreeMap<String, String> {
-    BTreeMap::from([(SUM.to_owned(), crate::tap::tls::hex(&Sha256::digest(body)))])
+    BTreeMap::from([(SUM.to_owned(), sha256_hex(body))])
 }

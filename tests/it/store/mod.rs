@@ -13,6 +13,7 @@ pub mod bucket;
 pub mod mock;
 pub mod real;
 
+mod endpoint;
 mod errors;
 mod guard;
 mod hostile;
