@@ -93,8 +93,9 @@ fn isolation(word: &str) -> Result<Isolation, String> {
 pub async fn start(args: &Start, cx: &Cx, ground: &Ground<'_>, databases: &[Drillable], out: &Out) -> Result<ExitCode, Failure> {
     let swept = if args.plan { Vec::new() } else { sweep_drills(cx, ground).await? };
     tell_swept(&swept, false);
-    let database = choose(databases, args.db.as_deref())?;
-    let script = script(args.runbook.as_deref().unwrap_or("pg-restore"))?;
+    let runbook = args.runbook.as_deref().unwrap_or("pg-restore");
+    let database = choose(databases, args.db.as_deref(), runbook)?;
+    let script = script(runbook)?;
     let ready = ready(cx.run, ground, database, &script, &given(args), args.isolation)?;
     if args.plan {
         return show_plan(&ready, ground, out);

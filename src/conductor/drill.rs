@@ -169,11 +169,12 @@ impl Explained for DrillError {
     }
 }
 
-/// The database that a person means: its name, the end of its subject, or the only one there is.
-pub fn choose<'a>(databases: &'a [Drillable], wanted: Option<&str>) -> Result<&'a Drillable, DrillError> {
+/// The database that a person means: its name, the end of its subject, or the only one there is. `runbook` is what shall be run on it.
+pub fn choose<'a>(databases: &'a [Drillable], wanted: Option<&str>, runbook: &str) -> Result<&'a Drillable, DrillError> {
     let names = || databases.iter().map(|database| database.subject.to_string()).collect::<Vec<_>>().join(", ");
     let refused = |why: String, hint: String| Err(DrillError::NoDatabase { why, hint });
     let first = databases.first().map_or("NAME", |database| database.subject.name());
+    let again = || format!("dalsegno drill {runbook} --db {first}");
     let found: Vec<&Drillable> = match wanted {
         None => databases.iter().collect(),
         Some(wanted) => databases.iter().filter(|database| database.subject.answers_to(wanted)).collect(),
@@ -181,12 +182,8 @@ pub fn choose<'a>(databases: &'a [Drillable], wanted: Option<&str>) -> Result<&'
     match (found.as_slice(), wanted) {
         ([only], _) => Ok(only),
         ([], None) => refused("the configuration names no database to drill".to_owned(), "write one:  dalsegno init".to_owned()),
-        ([], Some(wanted)) => {
-            refused(format!("no database \"{wanted}\" (known: {})", names()), format!("dalsegno drill pg-restore --db {first}"))
-        }
-        (_, None) => {
-            refused(format!("there are several databases: {}", names()), format!("dalsegno drill pg-restore --db {first}"))
-        }
+        ([], Some(wanted)) => refused(format!("no database \"{wanted}\" (known: {})", names()), again()),
+        (_, None) => refused(format!("there are several databases: {}", names()), again()),
         (_, Some(wanted)) => {
             refused(format!("\"{wanted}\" can mean several of: {}", names()), "name it by its whole subject".to_owned())
         }

@@ -55,8 +55,8 @@ pub(super) fn bug(verb: &str, panic: &str) -> StepEnd {
     }
 }
 
-pub(super) fn cancelled() -> StepEnd {
-    StepEnd::CouldNot { why: "cancelled".to_owned(), hint: "start it again when you like:  dalsegno drill pg-restore".to_owned() }
+pub(super) fn cancelled(runbook: &str) -> StepEnd {
+    StepEnd::CouldNot { why: "cancelled".to_owned(), hint: format!("start it again when you like:  dalsegno drill {runbook}") }
 }
 
 /// Seconds as a deadline from now; too large a number is simply far away.
@@ -70,13 +70,14 @@ pub(super) fn after(seconds: f64) -> Instant {
 pub(super) async fn do_step(
     cx: &Cx,
     part: Part,
+    runbook: &str,
     step: &PlannedStep,
     outputs: &Outputs,
     hands: &Hands<'_>,
     journal: &mut Journal,
 ) -> StepEnd {
     let began = Instant::now();
-    let end = attempt(cx, part, step, outputs, hands, journal).await;
+    let end = attempt(cx, part, runbook, step, outputs, hands, journal).await;
     let record = Record::StepEnd { step: step.name.clone(), end: end.clone(), seconds: began.elapsed().as_secs_f64() };
     if let Err(error) = journal.write(record) {
         tracing::warn!(error = %crate::domain::Explained::code(&error), "the end of step {} could not be written", step.name);
@@ -92,6 +93,7 @@ fn no_journal(error: &super::JournalError) -> StepEnd {
 async fn attempt(
     cx: &Cx,
     part: Part,
+    runbook: &str,
     step: &PlannedStep,
     outputs: &Outputs,
     hands: &Hands<'_>,
@@ -119,6 +121,7 @@ async fn attempt(
     let limits = Limits {
         start: after(whole.min(spec.start_seconds as f64)).min(cx.deadline),
         end: after(whole).min(cx.deadline),
+        runbook: runbook.to_owned(),
         words: format!("its time limit of {}", crate::domain::duration_in_words(whole)),
     };
     let token = cx.cancel.child_token();
@@ -152,7 +155,7 @@ async fn started(
     journal: &mut Journal,
 ) -> Result<(Option<Handle>, bool), StepEnd> {
     if token.is_cancelled() {
-        return Err(cancelled());
+        return Err(cancelled(&limits.runbook));
     }
     let (out, late) = joined(act.start(cx, intent), token, limits.start).await;
     match out {
@@ -170,7 +173,7 @@ async fn started(
             tracing::info!(step = intent.call.step, why, "the answer was lost, looking for what was started");
             Ok((None, late))
         }
-        Ok(Err(_)) if cx.cancel.is_cancelled() && !late => Err(cancelled()),
+        Ok(Err(_)) if cx.cancel.is_cancelled() && !late => Err(cancelled(&limits.runbook)),
         Ok(Err(error)) => Err(could_not(error)),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Judging starts from what *should* be known ([`Expected`]): a subject with neither fact nor gap is a bug of ours and
 //! never fine. Every gap becomes a finding by its cause, and one cause is one finding: a store that does not answer
-//! swallows the gaps of the databases on it and names them. Rules look at facts, never at names or examples; each
+//! swallows the gaps of the subjects on it and names them. Rules look at facts, never at names or examples; each
 //! threshold is a named constant with its reason.
 
 mod archive;

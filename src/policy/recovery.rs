@@ -152,7 +152,7 @@ fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
         return Some(drill_failed(ground, failed));
     }
     let every = ground.policy(subject).drill_every_seconds?;
-    let command = format!("dalsegno drill pg-restore --db {}", subject.name());
+    let command = drill_again(subject);
     let (name, text) = match proven {
         None => ("never-drilled", "no restore from this place was ever proven".to_owned()),
         Some(proof) if ground.age(proof.at) > every => {
@@ -176,6 +176,11 @@ fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
         remedy: command,
         ..say(name, Severity::Warning, subject, text)
     })
+}
+
+/// The command that proves a subject anew.
+fn drill_again(subject: &Subject) -> String {
+    format!("dalsegno drill {} --db {}", subject.kind().runbook().unwrap_or("RUNBOOK"), subject.name())
 }
 
 fn drill_failed(ground: &Ground, failed: &Proof) -> Finding {

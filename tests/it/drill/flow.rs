@@ -165,11 +165,12 @@ fn a_database_is_found_by_name_by_subject_or_as_the_only_one() {
     other.subject = "pg/home/prod/grafana-db".parse().unwrap();
     let one = [database()];
     let two = [database(), other];
-    assert_eq!(choose(&one, None).unwrap(), &one[0]);
-    assert_eq!(choose(&two, Some("grafana-db")).unwrap(), &two[1]);
-    assert_eq!(choose(&two, Some("pg/home/prod/keycloak-db")).unwrap(), &two[0]);
+    assert_eq!(choose(&one, None, "pg-restore").unwrap(), &one[0]);
+    assert_eq!(choose(&two, Some("grafana-db"), "pg-restore").unwrap(), &two[1]);
+    assert_eq!(choose(&two, Some("pg/home/prod/keycloak-db"), "pg-restore").unwrap(), &two[0]);
     for (databases, wanted) in [(&two[..], None), (&two[..], Some("db")), (&[][..], None)] {
-        let error = choose(databases, wanted).unwrap_err();
+        let error = choose(databases, wanted, "my-own.yaml").unwrap_err();
+        assert!(databases.is_empty() || error.hint().unwrap().starts_with("dalsegno drill my-own.yaml --db "), "{error}");
         assert!(error.hint().is_some() && error.exit() == ExitCode::Usage, "{error}");
     }
 }

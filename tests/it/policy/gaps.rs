@@ -61,6 +61,24 @@ fn the_same_cause_on_two_databases_is_blamed_on_their_store() {
 }
 
 #[test]
+fn what_rests_on_no_store_is_never_reported_as_a_fault_of_s3() {
+    let denied = Denied::Denied { verb: "get pods".into() };
+    for (why, code, alone, on_a_store) in [
+        (denied.clone(), Some("Forbidden"), "look-denied", "s3-permissions-incomplete"),
+        (denied, Some("Unauthorized"), "look-denied", "s3-auth-failed"),
+        (Denied::Tls, None, "look-tls-failed", "s3-tls-failed"),
+        (Denied::Dns, None, "look-name-unresolved", "s3-name-unresolved"),
+    ] {
+        let scene = || Scene::of(Some(store()), vec![]).gap(gap(db("app"), FactKind::Archive, why.clone(), code));
+        let finding = scene().only(alone, Severity::Critical);
+        assert!(finding.could_not_look && finding.subject == db("app"), "{finding:?}");
+        let mut resting = scene();
+        resting.expected.rests_on.insert(db("app"), store_subject());
+        resting.only(on_a_store, Severity::Critical);
+    }
+}
+
+#[test]
 fn one_database_that_times_out_on_a_healthy_store_is_its_own_warning() {
     let mut scene = Scene::of(Some(store()), vec![archive("auth")]).gap(gap(db("app"), FactKind::Archive, Denied::Timeout, None));
     scene.expected.rests_on.insert(db("app"), store_subject());
