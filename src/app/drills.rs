@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use super::{App, AppError};
 use crate::conductor::drill::{Drillable, Ground, Unwatched, Watch, list_evidence, read_evidence};
 use crate::conductor::{Swept, drill_guard, sweep_for_pass};
-use crate::domain::{Act, Cx, Expects, Requests, Subject, Verdict};
+use crate::domain::{Act, Cx, Expects, Placeholder, Requests, Subject, Verdict};
 use crate::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use crate::store::Store;
 
@@ -58,8 +58,14 @@ impl App {
             place: of.place.clone().into(),
             expects: Expects::BaseAndWal { system: of.system_id },
             policy: of.policy,
+            checks: of.checks.iter().map(|check| check.name.clone()).collect(),
+            placeholders: self.placeholders_of(&of.subject),
         });
         Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores })
+    }
+
+    fn placeholders_of(&self, subject: &Subject) -> Vec<Placeholder> {
+        self.loaded.placeholders.iter().filter(|placeholder| &placeholder.subject == subject).cloned().collect()
     }
 }
 

@@ -21,3 +21,6 @@ pub const REPLAY_END: &str = "replay-end";
 pub const ARCHIVING_OFF: &str = "archiving-off";
 /// The assertion that holds the newest data against what is covered. Every mechanism has one under this name.
 pub const FRESH: &str = "fresh";
+
+/// Names of assertions that are ours: no check of a user bears one.
+pub const ASSERTIONS: [&str; 4] = [SYSTEM_ID, REPLAY_END, ARCHIVING_OFF, FRESH];

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Expects, Isolation, Place, Requests, Subject};
+use crate::domain::{Expects, Isolation, Place, Placeholder, Requests, Subject};
 
 /// What the drill was declared to show. Kept in the journal, so that a later start can write the evidence of a killed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,13 @@ pub struct Declared {
     pub rto_budget_seconds: Option<f64>,
     /// By which mechanism, and what of it must come back.
     pub expects: Expects,
+    /// Names of the checks that the configuration asks for: each must have a result.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// Placeholders of the configuration that stand where something of this subject should: what they would have asked for is not
+    /// known.
+    #[serde(default)]
+    pub placeholders: Vec<Placeholder>,
 }
 
 /// How the run went, beside its steps.

@@ -29,6 +29,16 @@ impl<'a> Facts<'a> {
         self.records.iter().rev().find(|record| record.call.verb == verb)
     }
 
+    /// Every step that chose what is restored.
+    pub(super) fn choosing(self) -> impl Iterator<Item = &'a StepRecord> {
+        self.records.iter().filter(move |record| record.call.verb == self.chooses)
+    }
+
+    /// All steps.
+    pub(super) const fn records(self) -> &'a [StepRecord] {
+        self.records
+    }
+
     /// An output of the last step that called a verb.
     fn output(self, verb: &str, name: &str) -> Option<&'a Value> {
         self.step(verb)?.receipt.as_ref()?.outputs.get(name).filter(|value| !value.is_null())

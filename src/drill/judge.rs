@@ -1,6 +1,7 @@
 //! The verdict: what every drill must show, and beside it what its mechanism must show.
 
 pub(super) mod base_and_wal;
+mod subject;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::facts::Facts;
 use super::reason::{REPORT, Reason};
 use super::rpo::rpo;
 use crate::domain::verb_names::FRESH;
-use crate::domain::{AssertionResult, CheckEnd, ExitCode, Expects, StepEnd, StepRecord, Verdict, duration_in_words};
+use crate::domain::{AssertionResult, CheckEnd, ExitCode, Expects, Placeholder, StepEnd, StepRecord, Verdict, duration_in_words};
 
 /// What a drill says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,10 @@ const fn fine() -> ExitCode {
 /// *failed*; every other reason makes it *unknown*. Left-overs change the exit code, not the verdict.
 pub fn judge(records: &[StepRecord], declared: &Declared, course: &Course) -> Judgement {
     let facts = Facts::of(records, declared.expects.mechanism());
+    if let Some(another) = subject::another(facts, declared) {
+        // Whatever it showed, good or bad, is about something else.
+        return sum(vec![another], records, course);
+    }
     let mut reasons = Vec::new();
     run(records, declared, course, &mut reasons);
     // What no step came to is not listed one by one: the step that ended badly is the reason.
@@ -43,8 +48,10 @@ pub fn judge(records: &[StepRecord], declared: &Declared, course: &Course) -> Ju
         match declared.expects {
             Expects::BaseAndWal { system } => base_and_wal::judge(facts, system, &mut reasons),
         }
+        subject::chosen(facts, &mut reasons);
         isolation(facts, declared, &mut reasons);
         freshness(facts, &mut reasons);
+        configured(facts, declared, &mut reasons);
     }
     assertions(facts, declared, &mut reasons);
     budgets(facts, declared, course, answered, &mut reasons);
@@ -122,6 +129,19 @@ fn freshness(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
     if !facts.assertions().any(|assertion| assertion.tells_stale) {
         let hint = "add a check that stale data would fail:  postgres.NAME.checks, expect: {newer-than-seconds: …}";
         reasons.push(Reason::open("no passed check could have failed on stale data", hint));
+    }
+}
+
+/// Each check of the configuration has a result, and no placeholder hides what else it asks for.
+fn configured(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
+    let ran = |name: &String| facts.assertions().any(|assertion| &assertion.name == name);
+    for name in declared.checks.iter().filter(|name| !ran(name)) {
+        let hint = "let the runbook call pg.check, as the shipped one does:  dalsegno drill pg-restore";
+        reasons.push(Reason::open(format!("check {name} of the configuration was not made"), hint));
+    }
+    for Placeholder { key_path, value, at, .. } in &declared.placeholders {
+        let why = format!("{key_path} is the placeholder {value} ({at}): not everything that should be checked could be");
+        reasons.push(Reason::open(why, "fill it in, then:  dalsegno config check"));
     }
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Chosen, Held, Server, Telling, seconds};
 use super::session::{As, Session, sqlstate, words};
 use super::trouble::Trouble;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
-use crate::domain::verb_names::{ARCHIVING_OFF, FRESH, REPLAY_END, SYSTEM_ID};
-use crate::domain::{AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, SqlCheck, age, bytes_in_words};
+use crate::domain::verb_names::{ARCHIVING_OFF, ASSERTIONS, FRESH, REPLAY_END, SYSTEM_ID};
+use crate::domain::{AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, Refused, SqlCheck, age, bytes_in_words};
 
 /// A cluster that commits now and then: data may lie this far behind what is covered before it looks stale.
 const FRESH_SECONDS: f64 = 3_600.0;
@@ -45,6 +45,26 @@ pub struct CheckWork {
     pub checks: Vec<SqlCheck>,
     /// Ends it.
     pub cancel: CancellationToken,
+}
+
+/// The configuration's checks, and what a runbook adds to them: it may ask for more, never for less.
+pub fn with_added(configured: &[SqlCheck], added: Option<&Value>) -> Result<Vec<SqlCheck>, Refused> {
+    let mut all = configured.to_vec();
+    let Some(value) = added.filter(|value| !value.is_null()) else { return Ok(all) };
+    let added: Vec<SqlCheck> = serde_json::from_value(value.clone()).map_err(|error| Refused {
+        why: format!("checks: {error}"),
+        hint: "leave them out to make those of the configuration".to_owned(),
+    })?;
+    for check in added {
+        if ASSERTIONS.contains(&check.name.as_str()) || all.iter().any(|known| known.name == check.name) {
+            return Err(Refused {
+                why: format!("checks: {:?} is taken by another check", check.name),
+                hint: "the configuration's checks, and our own, are always made; give it another name".to_owned(),
+            });
+        }
+        all.push(check);
+    }
+    Ok(all)
 }
 
 impl CheckWork {

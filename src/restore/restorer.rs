@@ -23,7 +23,7 @@ use super::verbs::VERBS;
 use crate::archive::RecoveryTarget;
 use crate::domain::verb_names::{ARCHIVE_CHOOSE, PG_CHECK, PG_RECOVER, PG_RESTORE_BASE, SANDBOX_MAKE};
 use crate::domain::{
-    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, SqlCheck, State, Subject, Touch, Undone, VerbSpec,
+    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, State, Subject, Touch, Undone, VerbSpec,
 };
 
 /// Restores archives into sandboxes and asks what came back.
@@ -44,10 +44,17 @@ impl Restorer {
     }
 
     fn subject(&self, text: &str) -> Result<&RestoreSubject, Refused> {
-        self.subjects.iter().find(|of| of.subject.answers_to(text)).ok_or_else(|| {
-            let known: Vec<String> = self.subjects.iter().map(|of| of.subject.to_string()).collect();
-            refuse(format!("no database {text:?} can be restored"), format!("one of: {}", known.join(", ")))
-        })
+        let named: Vec<&RestoreSubject> = self.subjects.iter().filter(|of| of.subject.answers_to(text)).collect();
+        let whole = named.iter().find(|of| of.subject.to_string() == text);
+        match (whole, named.as_slice()) {
+            (Some(of), _) | (None, [of]) => Ok(of),
+            (None, several) => {
+                let what = if several.is_empty() { "no database" } else { "more than one database" };
+                let known: Vec<String> = self.subjects.iter().map(|of| of.subject.to_string()).collect();
+                let hint = format!("one of: {}", known.join(", "));
+                Err(refuse(format!("{what} that can be restored is called {text:?}"), hint))
+            }
+        }
     }
 
     fn sandbox_of(&self, call: &Call) -> Sandbox {
@@ -162,7 +169,7 @@ impl Restorer {
             why: "nothing was chosen in this run".to_owned(),
             hint: format!("begin the runbook with {ARCHIVE_CHOOSE}"),
         })?;
-        let checks = checks(call, &chosen.of).map_err(refused)?;
+        let checks = super::check::with_added(&chosen.of.checks, call.args.get("checks")).map_err(refused)?;
         let cancel = held.cancel.child_token();
         let folder = held.sandbox.folder().to_owned();
         let work = CheckWork { cx: cx.clone(), held, server, chosen, checks, cancel: cancel.clone() };
@@ -350,15 +357,6 @@ fn agrees(call: &Call, chosen: &super::held::Chosen) -> Result<(), Refused> {
         return Err(differs("target", call.text("target").unwrap_or_default(), &plan.target.to_string()));
     }
     Ok(())
-}
-
-/// Checks come with the call, or with the configuration.
-fn checks(call: &Call, of: &RestoreSubject) -> Result<Vec<SqlCheck>, Refused> {
-    match call.args.get("checks") {
-        None | Some(Value::Null) => Ok(of.checks.clone()),
-        Some(value) => serde_json::from_value(value.clone())
-            .map_err(|error| refuse(format!("checks: {error}"), "leave them out to take those of the configuration".to_owned())),
-    }
 }
 
 /// Which databases it can restore.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::verb_names::ASSERTIONS;
 use crate::domain::{
     ArchivePlace, Complaint, Expectation, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
 };
@@ -211,6 +212,9 @@ fn checks(fragments: Vec<CheckFragment>, complaints: &mut Vec<Complaint>) -> Vec
         };
         if fragment.name.is_empty() || !names.insert(fragment.name.clone()) {
             refuse("name", format!("{:?} is empty or taken by an earlier check", fragment.name), "give each check its own name");
+        }
+        if ASSERTIONS.contains(&fragment.name.as_str()) || fragment.name.starts_with("size of ") {
+            refuse("name", format!("{:?} is the name of a check that every drill makes", fragment.name), "give it another name");
         }
         if fragment.sql.trim().is_empty() {
             refuse(

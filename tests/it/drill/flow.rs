@@ -22,6 +22,8 @@ pub(crate) fn database() -> Drillable {
         place: place(),
         expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
         policy: Policy { rpo_seconds: Some(900.0), rto_seconds: Some(1800.0), ..Policy::default() },
+        checks: vec!["users".into()],
+        placeholders: Vec::new(),
     }
 }
 
@@ -198,5 +200,54 @@ fn parameters_that_are_wrong_or_unknown_are_all_told_at_once() {
     let text = error.to_string();
     for part in ["yesterday", "never \"latest\"", "did you mean \"timeline\"?", "3 mistakes"] {
         assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+/// The shipped runbook with one text replaced.
+fn changed(from: &str, to: &str) -> dalsegno::conductor::drill::Script {
+    let mut script = script("pg-restore").unwrap();
+    assert!(script.text.contains(from), "{from}");
+    script.text = script.text.replace(from, to);
+    script
+}
+
+#[test]
+fn subject_and_budgets_come_from_the_configuration_alone() {
+    let bench = Bench::new();
+    let act = proving(&bench);
+    let acts: [&dyn dalsegno::domain::Act; 1] = [&act];
+    for (name, value) in [("subject", "pg/home/prod/b"), ("rto", "9d"), ("rpo", "9d")] {
+        let given = BTreeMap::from([(name.to_owned(), Value::from(value))]);
+        let error =
+            ready(RunId::new(), &ground(&bench, &acts), &database(), &script("pg-restore").unwrap(), &given, None).unwrap_err();
+        assert!(error.to_string().contains(&format!("parameter {name}: cannot be set")), "{error}");
+        assert_eq!(error.exit(), ExitCode::Usage);
+    }
+    // A runbook may be stricter than the configuration, and never laxer.
+    for (rto, seconds) in [("9d", 1800.0), ("60s", 60.0)] {
+        let script = changed("rto: $(rto)", &format!("rto: {rto}"));
+        let ready = ready(RunId::new(), &ground(&bench, &acts), &database(), &script, &BTreeMap::new(), None).unwrap();
+        assert_eq!(ready.declared.rto_budget_seconds, Some(seconds));
+        assert_eq!(ready.plan.parameters["subject"], json!(database().subject));
+    }
+}
+
+#[tokio::test]
+async fn a_runbook_with_a_written_subject_proves_nothing_for_the_one_that_was_asked_for() {
+    let bench = Bench::new();
+    let act = proving(&bench);
+    let acts: [&dyn dalsegno::domain::Act; 1] = [&act];
+    let ground = ground(&bench, &acts);
+    for (written, verdict) in
+        [("pg/home/prod/b", Verdict::Unknown), ("pg/home/prod/keycloak-db", Verdict::Proven), ("keycloak-db", Verdict::Proven)]
+    {
+        let cx = cx(RunId::new());
+        let script = changed("subject: $(subject)", &format!("subject: {written}"));
+        let ready = ready(cx.run, &ground, &database(), &script, &BTreeMap::new(), None).unwrap();
+        let over = drill(&cx, &ground, &ready).await.unwrap();
+        assert_eq!(over.evidence.verdict, verdict, "{:#?}", over.evidence.reasons);
+        if verdict != Verdict::Proven {
+            assert!(over.evidence.reasons[0].contains("the drill is of pg/home/prod/keycloak-db"), "{:?}", over.evidence.reasons);
+        }
     }
 }

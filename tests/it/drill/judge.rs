@@ -66,6 +66,17 @@ use Verdict::{Failed, Unknown};
 
 /// Every ingredient of a proof, taken away or made bad.
 static SPOILS: &[Spoil] = &[
+    spoil("a configured check was not made", Unknown, |drill| drill.drop_assertion("users")),
+    spoil("a placeholder hides what should be checked", Unknown, |drill| {
+        drill.declared.placeholders.push(dalsegno::domain::Placeholder {
+            subject: drill.declared.subject.clone(),
+            key_path: "postgres.keycloak-db.checks[1].sql".into(),
+            value: "TBD".into(),
+            at: "dalsegno.yaml:9:5".into(),
+        });
+    }),
+    spoil("not said of which archive", Unknown, |drill| drop(outputs(&mut drill.records, "archive.choose").remove("place"))),
+    spoil("not said of which subject", Unknown, |drill| drop(outputs(&mut drill.records, "archive.choose").remove("subject"))),
     spoil("a step failed", Failed, |drill| drill.end("pg.restore-base", failed())),
     spoil("a step could not", Unknown, |drill| drill.end("pg.restore-base", could_not())),
     spoil("a step is stuck", Unknown, |drill| drill.end("sandbox.make", StepEnd::Stuck { why: "two candidates".into() })),
@@ -97,8 +108,8 @@ static SPOILS: &[Spoil] = &[
     spoil("nothing tells stale", Unknown, |drill| drill.drop_assertion("fresh")),
     spoil("freshness undecided", Unknown, |drill| drill.set("fresh", CheckEnd::Undecided)),
     spoil("stale data", Failed, |drill| drill.set("fresh", CheckEnd::Failed)),
-    spoil("a user's check failed", Failed, |drill| drill.assertions().push(assertion("users", CheckEnd::Failed, false))),
-    spoil("a user's check undecided", Unknown, |drill| drill.assertions().push(assertion("users", CheckEnd::Undecided, true))),
+    spoil("a user's check failed", Failed, |drill| drill.set("users", CheckEnd::Failed)),
+    spoil("a user's check undecided", Unknown, |drill| drill.set("users", CheckEnd::Undecided)),
     spoil("archiving not read back", Unknown, |drill| drill.drop_assertion("archiving-off")),
     spoil("archiving on", Unknown, |drill| drill.set("archiving-off", CheckEnd::Failed)),
     spoil("isolation not shown", Unknown, |drill| drop(outputs(&mut drill.records, "pg.recover").remove("isolation"))),
@@ -156,7 +167,7 @@ fn no_two_and_no_three_spoiled_ingredients_make_a_proof() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn no_subset_of_spoiled_ingredients_makes_a_proof_and_failed_needs_something_bad(bits in prop::collection::vec(any::<bool>(), 31)) {
+    fn no_subset_of_spoiled_ingredients_makes_a_proof_and_failed_needs_something_bad(bits in prop::collection::vec(any::<bool>(), 35)) {
         // Without the two that remove whole steps (the last in the table).
         let chosen: Vec<&Spoil> = SPOILS.iter().zip(&bits).filter(|(_, bit)| **bit).map(|(spoil, _)| spoil).collect();
         let mut drill = perfect();
@@ -281,4 +292,37 @@ fn every_code_has_its_row_in_the_table() {
             assert!(dalsegno::domain::code(&code).is_some(), "{code}");
         }
     }
+}
+
+#[test]
+fn another_archive_than_the_declared_one_is_never_proven_nor_held_against_it() {
+    let others: [(&str, fn(&mut Drill)); 4] = [
+        ("subject chosen", |drill| {
+            outputs(&mut drill.records, "archive.choose").insert("subject".into(), json!("pg/home/prod/b"));
+        }),
+        ("place chosen", |drill| {
+            outputs(&mut drill.records, "archive.choose")["place"]["server"] = json!("keycloak-db-2");
+        }),
+        ("subject asked for", |drill| {
+            of(&mut drill.records, "archive.choose").call.args.insert("subject".into(), json!("b"));
+        }),
+        ("an earlier choice", |drill| {
+            let mut first = of(&mut drill.records, "archive.choose").clone();
+            first.receipt.as_mut().unwrap().outputs.insert("subject".into(), json!("pg/home/prod/b"));
+            drill.records.insert(0, first);
+        }),
+    ];
+    for (name, apply) in others {
+        let mut drill = perfect();
+        apply(&mut drill);
+        let judgement = drill.judged();
+        assert_eq!((judgement.verdict, judgement.reasons.len()), (Unknown, 1), "{name}: {judgement:#?}");
+        // What is bad about the other archive accuses nobody here.
+        drill.end("pg.restore-base", failed());
+        drill.set("users", CheckEnd::Failed);
+        assert_eq!(drill.judged().verdict, Unknown, "{name}");
+    }
+    let mut same = perfect();
+    of(&mut same.records, "archive.choose").call.args.insert("subject".into(), json!("keycloak-db"));
+    assert_eq!(same.judged().verdict, Verdict::Proven);
 }

@@ -10,6 +10,7 @@ use dalsegno::drill::{Course, Declared};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+pub(crate) const SUBJECT: &str = "pg/home/prod/keycloak-db";
 pub(crate) const SYSTEM: &str = "7713982968056631495";
 
 pub(crate) fn moment(text: &str) -> Timestamp {
@@ -38,12 +39,13 @@ pub(crate) fn receipts() -> BTreeMap<String, Receipt> {
         assertion("replay-end", CheckEnd::Passed, false),
         assertion("archiving-off", CheckEnd::Passed, false),
         assertion("fresh", CheckEnd::Passed, true),
+        assertion("users", CheckEnd::Passed, false),
     ];
     BTreeMap::from([
         (
             "archive.choose".to_owned(),
             outputs(json!({
-                "backup": "20260930T020000", "timeline": 3, "end_segment": "00000003000000000000008F", "segments": 131,
+                "subject": SUBJECT, "place": place(), "backup": "20260930T020000", "timeline": 3, "end_segment": "00000003000000000000008F", "segments": 131,
                 "base_bytes": 2_400_000_000_u64, "cluster_size": 3_000_000_000_u64, "system_id": SYSTEM,
                 "covered_until": "2026-09-30T14:58:12Z", "from": "2026-09-30T02:01:00Z", "target": "end",
             })),
@@ -94,7 +96,7 @@ pub(crate) fn place() -> Place {
 pub(crate) fn declared() -> Declared {
     Declared {
         site: "home".into(),
-        subject: "pg/home/prod/keycloak-db".parse().unwrap(),
+        subject: SUBJECT.parse().unwrap(),
         place: place(),
         runbook: "pg-restore".into(),
         runbook_sha256: "ab".repeat(32),
@@ -103,6 +105,8 @@ pub(crate) fn declared() -> Declared {
         rpo_budget_seconds: Some(900.0),
         rto_budget_seconds: Some(1800.0),
         expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
+        checks: vec!["users".into()],
+        placeholders: Vec::new(),
     }
 }
 

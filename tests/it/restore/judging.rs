@@ -118,3 +118,21 @@ fn moments_as_postgresql_prints_them_are_read() {
     assert_eq!(recover::moment("1764500000"), Timestamp::from_second(1_764_500_000).ok());
     assert_eq!(recover::moment("x"), None);
 }
+
+#[test]
+fn a_runbook_adds_checks_and_never_takes_one_away() {
+    let own = super::drill::check("users", "select count(*) from users", serde_json::json!({"at-least": 10}));
+    let named =
+        |name: &str| serde_json::to_value([super::drill::check(name, "select 1", serde_json::json!({"runs": true}))]).unwrap();
+    let names = |added: Option<&serde_json::Value>| {
+        let all = check::with_added(std::slice::from_ref(&own), added).unwrap();
+        all.into_iter().map(|check| check.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(None), ["users"]);
+    assert_eq!(names(Some(&serde_json::json!([]))), ["users"]);
+    assert_eq!(names(Some(&named("more"))), ["users", "more"]);
+    for taken in ["users", "fresh", "replay-end"] {
+        let refused = check::with_added(std::slice::from_ref(&own), Some(&named(taken))).unwrap_err();
+        assert!(refused.why.contains(taken) && !refused.hint.is_empty(), "{refused:?}");
+    }
+}
