@@ -12,6 +12,7 @@ CREATE TABLE runs (
     exit_code     INTEGER,
     host          TEXT    NOT NULL,
     boot          TEXT    NOT NULL,
+    pid_namespace TEXT    NOT NULL,
     pid           INTEGER NOT NULL,
     process_start INTEGER NOT NULL,
     CHECK ((state = 'running') = (ended IS NULL))

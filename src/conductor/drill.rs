@@ -280,7 +280,7 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
         interrupted: false,
         clean_up_seconds: Some(outcome.clean_up_seconds),
         left_over: outcome.left_over.clone(),
-        requests: since(requests_before, (ground.requests)()),
+        requests: (ground.requests)() - requests_before,
     };
     let judgement = drill::judge(&outcome.steps, &ready.declared, &course);
     let evidence = drill::evidence(ready.plan.run, &outcome.steps, &ready.declared, &course, &judgement);
@@ -291,16 +291,6 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
         tracing::warn!(%error, "the journal could not be closed");
     }
     Ok(Over { exit: judgement.exit, evidence, path })
-}
-
-fn since(before: Requests, now: Requests) -> Requests {
-    Requests {
-        class_a: now.class_a.saturating_sub(before.class_a),
-        class_b: now.class_b.saturating_sub(before.class_b),
-        free: now.free.saturating_sub(before.free),
-        bytes_in: now.bytes_in.saturating_sub(before.bytes_in),
-        bytes_out: now.bytes_out.saturating_sub(before.bytes_out),
-    }
 }
 
 /// Closes drills whose process is gone: takes back what they left and writes their evidence, never `proven`.

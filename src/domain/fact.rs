@@ -164,6 +164,21 @@ impl std::ops::AddAssign for Requests {
     }
 }
 
+/// What was made since an earlier reading of the same meter; never below zero.
+impl std::ops::Sub for Requests {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            class_a: self.class_a.saturating_sub(earlier.class_a),
+            class_b: self.class_b.saturating_sub(earlier.class_b),
+            free: self.free.saturating_sub(earlier.free),
+            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+        }
+    }
+}
+
 /// What one provider saw in one pass. There is no `Result`: what failed is a gap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {

@@ -8,6 +8,7 @@ mod archive;
 mod check;
 mod code;
 mod complaint;
+mod digest;
 mod evidence;
 mod expect;
 mod fact;
@@ -15,6 +16,7 @@ mod finding;
 mod hint;
 mod id;
 mod message;
+mod nearest;
 mod observe;
 mod place;
 mod point;
@@ -37,6 +39,7 @@ pub use archive::{
 pub use check::{Expectation, SqlCheck};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
+pub use digest::{hex, sha256_hex, unhex};
 pub use evidence::{
     AssertionResult, CheckEnd, CoveredBy, EVIDENCE_FORMAT, Evidence, Expects, Isolation, Phase, RecoveryEnd, Restored,
     RestoredBy, Rpo, StepEnd, StepRecord,
@@ -47,6 +50,7 @@ pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
 pub use message::Message;
+pub use nearest::{nearest, nearest_few};
 pub use observe::{Cx, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};

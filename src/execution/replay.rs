@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::process::Process;
 use super::record::{Line, Record};
 use crate::domain::{Handle, Intent, Receipt, StepEnd, StepRecord, Undone};
+use crate::process::Process;
 use crate::runbook::Plan;
 
 /// What a journal says of a run.

@@ -20,14 +20,14 @@ statements! {
     FOREIGN_KEY_CHECK = "SELECT \"table\" AS child, parent FROM pragma_foreign_key_check LIMIT 50";
 
     // runs; a clock that was set back never makes a run end before it began
-    RUN_BEGIN = "INSERT INTO runs (id, kind, state, began, host, boot, pid, process_start) \
-                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)";
+    RUN_BEGIN = "INSERT INTO runs (id, kind, state, began, host, boot, pid_namespace, pid, process_start) \
+                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8)";
     RUN_END = "UPDATE runs SET state = ?2, ended = max(began, ?3), exit_code = ?4 WHERE id = ?1 AND state = 'running'";
     RUN_NUMBER = "SELECT number FROM runs WHERE id = ?1";
-    RUNS_RUNNING = "SELECT number, id, host, boot, pid, process_start FROM runs WHERE state = 'running'";
+    RUNS_RUNNING = "SELECT number, id, boot, pid_namespace, pid, process_start FROM runs WHERE state = 'running'";
     RUN_INTERRUPTED = "UPDATE runs SET state = 'interrupted', ended = max(began, ?2) WHERE number = ?1 AND state = 'running'";
-    RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid, process_start) \
-                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', 0, 0) \
+    RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid_namespace, pid, process_start) \
+                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', '', 0, 0) \
                     ON CONFLICT (id) DO UPDATE SET state = 'done', ended = max(runs.began, excluded.ended), exit_code = excluded.exit_code \
                     WHERE runs.state IN ('running', 'interrupted', 'failed')";
     RUNS_HISTORY = "SELECT r.number, r.id, r.kind, r.state, r.began, r.ended, r.exit_code, r.host, d.verdict, d.subject, \

@@ -14,10 +14,10 @@ use super::choose::ChooseWork;
 use super::held::{Bounds, Held, Memory};
 use super::make;
 use super::recover::RecoverWork;
+use super::remove;
 use super::retry::Patience;
 use super::sandbox::Sandbox;
 use super::settings::{RestoreSettings, RestoreSubject};
-use super::sweep::end_processes;
 use super::trouble::Trouble;
 use super::verbs::VERBS;
 use crate::archive::RecoveryTarget;
@@ -265,20 +265,20 @@ impl Restorer {
     async fn undo_make(&self, call: &Call, sandbox: &Sandbox) -> Undone {
         let Some(held) = self.memory.let_go(sandbox.folder()) else {
             let (sandbox, run) = (sandbox.clone(), call.run);
-            return blocking(move || make::remove_found(&sandbox, Some(run))).await;
+            return blocking(move || remove::remove_found(&sandbox, run)).await;
         };
         held.cancel.cancel();
         self.memory.end_all_in(sandbox.folder()).await;
         if let Some(mut restore) = held.restore.lock().await.take() {
             restore.wal.stop().await;
         }
-        make::remove_held(&held).await
+        remove::remove_held(&held, call.run).await
     }
 
     async fn undo_recover(&self, call: &Call, sandbox: &Sandbox) -> Undone {
         let Some(held) = self.memory.held(sandbox.folder()) else {
             let (sandbox, run) = (sandbox.clone(), call.run);
-            return blocking(move || stop_found(&sandbox, run)).await;
+            return blocking(move || remove::stop_found(&sandbox, run)).await;
         };
         let ran = held.server().is_some();
         held.set_server(None);
@@ -290,22 +290,9 @@ impl Restorer {
             // The keeper is gone, and with it, by the parent-death signal, the postmaster.
             Err(_) => {
                 let (sandbox, run) = (sandbox.clone(), call.run);
-                blocking(move || stop_found(&sandbox, run)).await
+                blocking(move || remove::stop_found(&sandbox, run)).await
             }
         }
-    }
-}
-
-/// Stops what another process started in a sandbox of this run.
-fn stop_found(sandbox: &Sandbox, run: RunId) -> Undone {
-    match sandbox.marker() {
-        Some(marker) if marker.run == run => match end_processes(sandbox) {
-            (_, Some(why)) => Undone::Stuck { why },
-            (ended, None) if ended.is_empty() => Undone::NothingToDo,
-            _ => Undone::Removed,
-        },
-        Some(_) => Undone::Stuck { why: format!("{} belongs to another run", sandbox.folder().display()) },
-        None => Undone::NothingToDo,
     }
 }
 

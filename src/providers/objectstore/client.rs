@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{LifecycleRule, Memory, Prefix, Requests, Right, Setting, StorePart, UploadSeen};
+use crate::domain::{LifecycleRule, Memory, Prefix, Right, Setting, StorePart, UploadSeen};
 use crate::store::{Listed, Store, StoreError};
 
 /// So many unfinished uploads are told per prefix.
@@ -213,15 +213,4 @@ fn outermost(prefixes: &[Prefix]) -> Vec<Prefix> {
         }
     }
     if outer.is_empty() { vec![Prefix::new("")] } else { outer }
-}
-
-/// Requests made between two readings of the meter.
-pub(super) const fn since(before: Requests, after: Requests) -> Requests {
-    Requests {
-        class_a: after.class_a.saturating_sub(before.class_a),
-        class_b: after.class_b.saturating_sub(before.class_b),
-        free: after.free.saturating_sub(before.free),
-        bytes_in: after.bytes_in.saturating_sub(before.bytes_in),
-        bytes_out: after.bytes_out.saturating_sub(before.bytes_out),
-    }
 }

@@ -5,7 +5,7 @@ use super::config::StoreSettings;
 use crate::domain::{
     CertificateSeen, Denied, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, StorePart, Subject,
 };
-use crate::store::config::dialect_shown;
+use crate::store::dialect_shown;
 use crate::store::{Listed, StoreError};
 use crate::tap::{CallError, ChainSeen, FailureKind};
 
@@ -51,7 +51,7 @@ pub(super) fn certificate_gap(subject: &Subject, error: &CallError) -> Option<Ga
 }
 
 /// A positive proof that the bucket answers listings.
-pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
+pub(super) fn control(prefixes: &[Prefix], listed: Option<&Listed>) -> String {
     let place = match prefixes.first() {
         Some(prefix) if !prefix.is_root() => format!("\"{prefix}\""),
         _ => "the bucket's root".to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
 }
 
 /// The fact.
-pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen>) -> StoreFact {
+pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<&ChainSeen>) -> StoreFact {
     let list = match &look.listed {
         Ok(_) => Right::Yes,
         Err(StoreError::AccessDenied { .. }) => Right::No,
@@ -83,7 +83,7 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen
         bucket_region: look.bucket_region,
         dialect: dialect_shown(settings.dialect, look.server.as_deref()),
         clock_skew_seconds: look.skew_seconds,
-        certificate: chain.as_ref().and_then(certificate),
+        certificate: chain.and_then(certificate),
         rights: Rights { list, read: look.read, write: Right::Unknown, list_uploads, list_versions: look.list_versions },
         versioning: look.versioning,
         object_lock: look.object_lock,

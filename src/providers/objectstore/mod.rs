@@ -88,14 +88,15 @@ impl Observe for ObjectStore {
         }
         if look.says_something() || certificate.is_some() {
             if let Ok(listed) = &look.listed {
-                observation
-                    .controls
-                    .push(Control { subject: self.settings.subject.clone(), shown: facts::control(&self.prefixes, listed) });
+                observation.controls.push(Control {
+                    subject: self.settings.subject.clone(),
+                    shown: facts::control(&self.prefixes, listed.as_ref()),
+                });
             }
-            let fact = facts::fact(&self.settings, look, certificate);
+            let fact = facts::fact(&self.settings, look, certificate.as_ref());
             observation.facts.push(Fact::Store(Box::new(fact)));
         }
-        observation.requests = client::since(before, store.requests());
+        observation.requests = store.requests() - before;
         observation
     }
 }
@@ -104,7 +105,7 @@ impl ObjectStore {
     /// `None` = there is none to look at: plain http.
     async fn certificate(&self) -> Result<Option<ChainSeen>, CallError> {
         let Some(tls) = self.tls.as_ref().filter(|_| self.settings.endpoint.starts_with("https://")) else { return Ok(None) };
-        let Some((host, port)) = crate::store::config::endpoint_host(&self.settings.endpoint) else { return Ok(None) };
+        let Some((host, port)) = crate::store::endpoint_host(&self.settings.endpoint) else { return Ok(None) };
         let seen = tls.look(&host, port).await?;
         match &seen.error {
             Some(error) if seen.chain.is_empty() => Err(CallError::new(FailureKind::Tls, error.clone())),
