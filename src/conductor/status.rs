@@ -115,7 +115,7 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
         .collect();
     let mut lines = Vec::new();
     for subject in subjects {
-        lines.push(line(ledger, subject, &open, &points, passes.first(), stale, expected, now).await?);
+        lines.push(line(ledger, subject, &open, &points, LastPass { run: passes.first(), stale }, expected, now).await?);
     }
     lines.sort_by(|a, b| a.state.cmp(&b.state).then_with(|| a.subject.cmp(&b.subject)));
     let counted = Counted::of(open.iter().map(|open| &open.finding));
@@ -130,13 +130,19 @@ fn interval(passes: &[RunLine]) -> SignedDuration {
     between.get(between.len() / 2).copied().unwrap_or(DEFAULT_INTERVAL).max(SignedDuration::from_secs(60))
 }
 
+/// The newest pass that came to its end, and whether it is too old to say anything of now.
+#[derive(Clone, Copy)]
+struct LastPass<'a> {
+    run: Option<&'a RunLine>,
+    stale: bool,
+}
+
 async fn line(
     ledger: &Ledger,
     subject: Subject,
     open: &[OpenFinding],
     points: &[KnownPoint],
-    pass: Option<&RunLine>,
-    stale: bool,
+    last: LastPass<'_>,
     expected: &Expected,
     now: Timestamp,
 ) -> Result<Line, LedgerError> {
@@ -150,7 +156,7 @@ async fn line(
         None => None,
     };
     let seen = last_seen(ledger, &subject, now).await?;
-    let (standing, why) = state(&subject, &findings, seen, pass, stale);
+    let (standing, why) = state(&subject, &findings, seen, last);
     Ok(Line {
         mechanism: newest.map(|known| mechanism(&known.point)),
         restorable_to: newest.and_then(|known| known.point.covered_until),
@@ -177,20 +183,14 @@ fn mechanism(point: &RecoveryPoint) -> String {
 }
 
 /// The nearest finding decides, unless nobody looked: what was not seen by the newest pass is at best unknown.
-fn state(
-    subject: &Subject,
-    findings: &[OpenFinding],
-    seen: Option<Timestamp>,
-    pass: Option<&RunLine>,
-    stale: bool,
-) -> (State, String) {
+fn state(subject: &Subject, findings: &[OpenFinding], seen: Option<Timestamp>, last: LastPass<'_>) -> (State, String) {
     let nearest = findings.first().map(|open| (State::of(&open.finding), open.finding.code.clone()));
     // dalsegno itself has findings and no looks.
-    let unseen = match (pass, seen) {
+    let unseen = match (last.run, seen) {
         _ if subject.kind() == SubjectKind::Dalsegno => None,
         (None, _) => Some("no pass yet".to_owned()),
         (_, None) => Some("never seen".to_owned()),
-        (Some(_), Some(_)) if stale => Some("no pass since".to_owned()),
+        (Some(_), Some(_)) if last.stale => Some("no pass since".to_owned()),
         (Some(pass), Some(seen)) if seen < pass.began => Some("not seen by the last pass".to_owned()),
         _ => None,
     };

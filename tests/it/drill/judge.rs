@@ -51,6 +51,8 @@ fn failed() -> StepEnd {
     StepEnd::Failed { why: "segment 7 is short".into() }
 }
 
+type Change = fn(&mut Drill);
+
 /// One way to spoil a drill, and what it alone makes of the verdict.
 struct Spoil {
     name: &'static str,
@@ -296,7 +298,7 @@ fn every_code_has_its_row_in_the_table() {
 
 #[test]
 fn another_archive_than_the_declared_one_is_never_proven_nor_held_against_it() {
-    let others: [(&str, fn(&mut Drill)); 4] = [
+    let others: [(&str, Change); 4] = [
         ("subject chosen", |drill| {
             outputs(&mut drill.records, "archive.choose").insert("subject".into(), json!("pg/home/prod/b"));
         }),
