@@ -70,8 +70,10 @@ fn a_drill_that_could_not_decide_is_no_proof_and_no_failure() {
     drills(vec![proof(Verdict::Proven, 3.0 * DAY), proof(Verdict::Unknown, DAY)]).silent();
 }
 
+type Change = fn(&mut Proof);
+
 /// Ways in which a proven drill proves less than the whole.
-const LESS: [(&str, fn(&mut Proof)); 4] = [
+const LESS: [(&str, Change); 4] = [
     ("an earlier moment", |proof| proof.target = Some("2026-09-30T10:00:00Z".into())),
     ("a target that is not known", |proof| proof.target = None),
     ("a sandbox less closed than configured", |proof| proof.isolation = Isolation::Declared),
