@@ -16,6 +16,7 @@ mod pass;
 mod replay;
 pub mod runbook;
 mod say;
+mod sight;
 mod status;
 
 pub use allow::{drill_guard, sweep_for_pass};

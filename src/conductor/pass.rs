@@ -13,9 +13,10 @@ use super::evidence;
 use super::look::{Look, Looked, Seen, look_in_waves, with_covers};
 use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
+use super::sight::Sight;
 use crate::domain::{
-    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, FindingKey, Observation, ProviderId, Requests, Severity,
-    StoreId, Subject, SubjectKind,
+    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, Observation, ProviderId, Requests, Severity, StoreId, Subject,
+    SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;
@@ -177,7 +178,7 @@ async fn working_channels(work: &Pass<'_>, cx: &Cx, retried: &Delivery) -> Resul
     Ok(working)
 }
 
-fn channel_of(subject: &Subject) -> Option<&str> {
+pub(super) fn channel_of(subject: &Subject) -> Option<&str> {
     subject.path().strip_prefix("notify/").filter(|_| subject.kind() == SubjectKind::Dalsegno)
 }
 
@@ -239,43 +240,4 @@ fn left_overs(swept: &Swept) -> Vec<Finding> {
         remedy: "dalsegno drill gc".to_owned(),
         could_not_look: false,
     }]
-}
-
-/// What was seen in this pass: a finding that is not found again is cleared only when its subject was.
-struct Sight {
-    seen: BTreeSet<Subject>,
-    gaps: BTreeSet<Subject>,
-    expected: BTreeSet<Subject>,
-    /// Channels that took a message since they were last found undeliverable.
-    working: BTreeSet<String>,
-}
-
-impl Sight {
-    fn new(expected: &Expected, observations: &[(ProviderId, Observation)], working: BTreeSet<String>) -> Self {
-        let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
-        let gaps = observations.iter().flat_map(|(_, observation)| &observation.gaps);
-        Self {
-            seen: facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect(),
-            gaps: gaps.filter(|gap| gap.what != FactKind::Sample).map(|gap| gap.subject.clone()).collect(),
-            expected: expected
-                .covers
-                .iter()
-                .map(|(subject, _)| subject.clone())
-                .chain(expected.placeholders.iter().map(|placeholder| placeholder.subject.clone()))
-                .collect(),
-            working,
-        }
-    }
-
-    fn looked_at(&self, key: &FindingKey) -> bool {
-        let subject = &key.subject;
-        if subject.kind() == SubjectKind::Dalsegno {
-            return channel_of(subject).is_none_or(|channel| self.working.contains(channel));
-        }
-        // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own.
-        if !self.expected.contains(subject) || key.code == "config-placeholder-unresolved" {
-            return true;
-        }
-        self.seen.contains(subject) && !self.gaps.contains(subject)
-    }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, Subject};
+use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StorePart, Subject};
 
 /// The kinds of facts; a provider names those of the first wave that it needs, a gap names the one that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -11,6 +11,8 @@ use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, Subject};
 pub enum FactKind {
     /// An object store: reachable, rights, clock, certificate, settings.
     Store,
+    /// A part of the look at a store that is asked beside its listing. Only gaps are of this kind: the rest of the fact stands.
+    StorePart(StorePart),
     /// A PostgreSQL archive in a store.
     Archive,
     /// What could be restored.

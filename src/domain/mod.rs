@@ -56,7 +56,9 @@ pub use place::{ArchivePlace, Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
 pub use secret::{Secret, SecretRef};
 pub use span::{Span, SpanError};
-pub use store::{CertificateSeen, Dialect, Immutability, LifecycleRule, Right, Rights, Setting, StoreFact, UploadSeen};
+pub use store::{
+    CertificateSeen, Dialect, Immutability, LifecycleRule, Right, Rights, Setting, StoreFact, StorePart, UploadSeen,
+};
 pub use subject::{Subject, SubjectError, SubjectKind};
 pub use verdict::{ExitCode, Verdict};
 pub use words::{age, bytes_in_words, duration_in_words, rate};

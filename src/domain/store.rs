@@ -40,6 +40,44 @@ impl Dialect {
     }
 }
 
+/// A part of the look at a store, asked beside its listing: each is a call of its own that can fail alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StorePart {
+    /// HeadBucket: the region that the bucket lies in.
+    Region,
+    /// HeadObject: whether objects can be read.
+    Reading,
+    /// GetBucketVersioning.
+    Versioning,
+    /// GetObjectLockConfiguration.
+    ObjectLock,
+    /// GetBucketLifecycleConfiguration.
+    Lifecycle,
+    /// ListMultipartUploads.
+    Uploads,
+    /// ListObjectVersions.
+    Versions,
+    /// The chain that the endpoint shows.
+    Certificate,
+}
+
+impl StorePart {
+    /// The words for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Region => "the bucket's region",
+            Self::Reading => "whether objects can be read",
+            Self::Versioning => "versioning",
+            Self::ObjectLock => "object lock",
+            Self::Lifecycle => "lifecycle rules",
+            Self::Uploads => "unfinished uploads",
+            Self::Versions => "old versions",
+            Self::Certificate => "the certificate",
+        }
+    }
+}
+
 /// A claim about objects that cannot be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -86,6 +124,8 @@ pub struct Rights {
     pub write: Right,
     /// ListMultipartUploads.
     pub list_uploads: Right,
+    /// ListObjectVersions; asked only where versioning is on.
+    pub list_versions: Right,
 }
 
 /// A bucket setting.

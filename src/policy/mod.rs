@@ -7,6 +7,7 @@
 
 mod archive;
 mod backups;
+mod clears;
 mod gaps;
 mod ground;
 mod lifecycle;
@@ -20,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::domain::{Evidence, Expected, FactKind, Finding, FindingKey, Observation, Place, ProviderId, RunId, Subject, Verdict};
 
+pub use clears::{archive_clears, reads_archives, store_clears};
 pub use gaps::BUDGET_USED;
 use ground::Ground;
 

@@ -38,6 +38,7 @@ fn of_store(ground: &Ground, store: &StoreFact) -> Vec<Finding> {
         clock(store),
         certificate(ground, store),
         rights(ground, store),
+        not_allowed_to_ask(store),
         uneven,
         uploads,
         old_versions(store),
@@ -157,6 +158,38 @@ fn rights(ground: &Ground, store: &StoreFact) -> Option<Finding> {
             Severity::Critical,
             &store.subject,
             format!("the reading key may not {}", missing.join(" nor ")),
+        )
+    })
+}
+
+/// Settings that the key may not ask for: the rules that need them stay silent, and that is said once. Never more than worth
+/// knowing: a key with the least rights is as it should be, and calls for nobody. Every answer before stays open (see `clears`).
+fn not_allowed_to_ask(store: &StoreFact) -> Option<Finding> {
+    if store.rights.list == Right::No {
+        return None; // said as critical
+    }
+    // Where object lock is claimed, its own finding says that it cannot be shown.
+    let lock = store.object_lock == Setting::Denied && store.claimed_immutability != Some(Immutability::ObjectLock);
+    let asked = [
+        (store.lifecycle == Setting::Denied, "s3:GetLifecycleConfiguration", "lifecycle rules that delete backups"),
+        (store.uploads == Setting::Denied, "s3:ListBucketMultipartUploads", "uploads that never end"),
+        (store.versioning == Setting::Denied, "s3:GetBucketVersioning", "growth by old versions"),
+        (store.rights.list_versions == Right::No, "s3:ListBucketVersions", "growth by old versions"),
+        (lock, "s3:GetBucketObjectLockConfiguration", "locks, by which backup.info stays STARTED"),
+    ];
+    let missing: Vec<_> = asked.into_iter().filter(|(denied, ..)| *denied).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let rights = missing.iter().map(|(_, right, _)| *right).collect::<Vec<_>>().join(", ");
+    Some(Finding {
+        evidence: missing.iter().map(|(_, right, hidden)| format!("without {right}: {hidden} are not seen")).collect(),
+        cause: format!("the policy of this key leaves out: {rights}"),
+        ..say(
+            "store-settings-not-readable",
+            Severity::Info,
+            &store.subject,
+            format!("some settings of bucket {} are not watched: the reading key lacks {rights}", store.bucket),
         )
     })
 }

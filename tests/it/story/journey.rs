@@ -29,7 +29,7 @@ impl Newcomer {
     fn run(&self, args: &[&str]) -> Said {
         let keys = self.keys.borrow();
         let said = self.stage.run_with(args, &[("AWS_ACCESS_KEY_ID", &keys.id), ("AWS_SECRET_ACCESS_KEY", &keys.secret)]);
-        self.heard.borrow_mut().push_str(&format!("$ dalsegno {}\n{}{}", args.join(" "), said.out, said.err));
+        self.heard.borrow_mut().extend([&said.out, "\n", &said.err, "\n"]);
         said
     }
 
@@ -79,9 +79,9 @@ async fn from_init_to_a_first_proof_and_on_to_faults_that_are_found() {
     let stage = &person.stage;
     let said = person.run(&["init", stage.config().to_str().unwrap()]);
     assert_eq!(said.exit(), 0, "{said:?}");
-    let (state, sandboxes) = (stage.state(), stage.sandboxes());
+    let (kept, sandboxes) = (stage.state(), stage.sandboxes());
     person.edit(&[
-        ("# state: {folder: /var/lib/dalsegno}", &format!("state: {{folder: {}}}", state.display())),
+        ("# state: {folder: /var/lib/dalsegno}", &format!("state: {{folder: {}}}", kept.display())),
         ("# drill:\n#   folder: /var/tmp/dalsegno ", &format!("drill:\n  folder: {} ", sandboxes.display())),
         (
             "#   postgres: [/usr/lib/postgresql/16/bin]",

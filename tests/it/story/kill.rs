@@ -91,7 +91,7 @@ fn number_of(points: &[Point], name: &str) -> usize {
 /// The next start of anything, in turn.
 fn next_start(stage: &Stage, turn: usize, when: &str) {
     let (args, allowed): (&[&str], &[i32]) =
-        if turn % 2 == 0 { (&["drill", "gc", "-o", "json"], &[0]) } else { (&["run", "-o", "json"], &[0, 1, 3]) };
+        if turn.is_multiple_of(2) { (&["drill", "gc", "-o", "json"], &[0]) } else { (&["run", "-o", "json"], &[0, 1, 3]) };
     let said = stage.run(args);
     assert!(allowed.contains(&said.exit()), "{when}, then {args:?}: {said:?}");
     said.json();

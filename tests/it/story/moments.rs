@@ -32,7 +32,7 @@ impl Chance {
 
 /// Waits until the newest drill's journal says that a step has come so far. False when the process ended before.
 pub(super) fn wait_for(stage: &Stage, child: &mut Child, record: &str, step: &str) -> bool {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     while Instant::now() < until {
         let journal = stage.journal();
         let there = journal.iter().any(|line| {
