@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::look::{Look, Wave, read_by, waves};
+use super::look::{Look, covers_of, look_in_waves, with_covers};
 use super::outcome::{Counted, ExitRule, exit_of};
-use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Observation, ProviderId, Subject};
+use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Subject};
 use crate::ledger::{Ledger, LedgerError};
 use crate::policy::judge;
 
@@ -43,14 +43,16 @@ pub async fn check(
     cx: &Cx,
 ) -> Result<Checked, LedgerError> {
     let begun = Instant::now();
-    let expected = narrowed(with_covers(expected, looks), subject);
-    let asked_for: BTreeSet<&Subject> = expected.covers.iter().map(|(subject, _)| subject).collect();
+    let before = narrowed(with_covers(expected, &covers_of(looks)), subject);
+    let asked_for: BTreeSet<&Subject> = before.covers.iter().map(|(subject, _)| subject).collect();
     let wanted: Vec<Look> = looks
         .iter()
-        .filter(|look| look.observer.covers().iter().any(|(subject, _)| asked_for.contains(subject)))
+        .filter(|look| look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject)))
         .cloned()
         .collect();
-    let observations = observe(&wanted, ledger, limit, cx).await?;
+    let seen = look_in_waves(&wanted, Vec::new(), ledger, cx, || limit, async |_| Ok(())).await?;
+    let (observations, covers) = (seen.observations, seen.covers);
+    let expected = narrowed(with_covers(expected, &covers), subject);
     let proofs = match ledger {
         Some(ledger) => super::pass::proofs(ledger, &observations).await?,
         None => Vec::new(),
@@ -68,42 +70,6 @@ pub async fn check(
         seen: seen.into_iter().collect(),
         bugs: judgement.bugs,
     })
-}
-
-pub(super) async fn observe(
-    looks: &[Look],
-    ledger: Option<&Ledger>,
-    limit: Duration,
-    cx: &Cx,
-) -> Result<Vec<(ProviderId, Observation)>, LedgerError> {
-    let mut observations: Vec<(ProviderId, Observation)> = Vec::new();
-    for wave in waves(looks) {
-        let facts: Vec<Fact> = observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
-        let mut asked = Vec::new();
-        for look in wave {
-            let memory = match ledger {
-                Some(ledger) => ledger.recall(&look.observer.name()).await?,
-                None => None,
-            };
-            asked.push((look.clone(), Known { facts: read_by(look.observer.as_ref(), &facts), memory }));
-        }
-        let mut wave = Wave::start(asked, cx, limit);
-        while let Some(looked) = wave.next().await {
-            observations.push((looked.provider, looked.observation));
-        }
-    }
-    Ok(observations)
-}
-
-/// What is expected, by configuration and by what observers say that they cover.
-pub(super) fn with_covers(expected: &Expected, looks: &[Look]) -> Expected {
-    let mut expected = expected.clone();
-    for pair in looks.iter().flat_map(|look| look.observer.covers()) {
-        if !expected.covers.contains(&pair) {
-            expected.covers.push(pair);
-        }
-    }
-    expected
 }
 
 /// Only what answers to `subject`, and what that rests on.

@@ -251,7 +251,7 @@ async fn an_archive_that_cannot_be_listed_is_a_gap_and_an_empty_one_is_proven_em
         assert_eq!(seen.gaps.len(), 1);
         assert!(matches!(seen.gaps[0].why, Denied::Denied { .. }), "{:?}", seen.gaps);
         assert!(seen.gaps[0].code.is_some() && !seen.gaps[0].hint.is_empty());
-        assert_eq!(seen.gaps[0].subject, provider.covers()[0].0);
+        assert_eq!(seen.gaps[0].subject, provider.covers(&Known::default())[0].0);
     }
     let provider = PostgresArchive::new(settings("no-such-bucket", "db"), {
         let secret = |text: &str| Secret::new(text.to_owned());
