@@ -129,6 +129,9 @@ impl Keeper {
         if order.seal {
             command.arg("--seal");
         }
+        if order.fence {
+            command.arg("--fence").arg(self.sandbox.folder());
+        }
         command.arg("--").arg(&order.postgres).args(&order.arguments);
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(|error| error.to_string())?).stderr(log);
