@@ -19,6 +19,7 @@ use super::pipe::{self, Ahead, Source};
 use super::retry::Patience;
 use super::sandbox::Sandbox;
 use super::settings::RestoreSettings;
+use super::space;
 use super::tree::{Owner, Tree};
 use super::trouble::Trouble;
 use super::untar::{Rules, Untarred, untar};
@@ -29,6 +30,9 @@ use crate::store::Store;
 
 /// A backup that is read while the cluster grows holds more than `cluster_size` says; this much more is no bomb.
 const GROWTH: u64 = 1 << 30;
+
+/// More than any cluster that a drill can look after; each takes an inode.
+const MAX_MEMBERS: u64 = 20_000_000;
 
 /// What one base restore works with.
 pub struct BaseWork {
@@ -77,7 +81,7 @@ impl BaseWork {
             }
         };
         wal.base_is_done();
-        *self.held.restore.lock().await = Some(Restore { chosen: Arc::clone(&self.chosen), wal });
+        *self.held.restore.lock().await = Some(Restore { chosen: Arc::clone(&self.chosen), wal, base_bytes: untarred.bytes });
         let moved = self.finish(plan).map_err(|error| Trouble::disk("finish", &sandbox.data(), &error))?;
         self.cx.progress.done("base backup");
         Ok(self.receipt(&untarred, moved, seconds(began)))
@@ -153,7 +157,13 @@ impl BaseWork {
                 bytes_in_words(plan.info.cluster_size.unwrap_or(total))
             ));
             let seen = self
-                .object(object, most.saturating_sub(all.bytes), Arc::clone(&written), plan.info.cluster_size.unwrap_or(0))
+                .object(
+                    object,
+                    most.saturating_sub(all.bytes),
+                    MAX_MEMBERS.saturating_sub(all.members),
+                    Arc::clone(&written),
+                    plan.info.cluster_size.unwrap_or(0),
+                )
                 .await?;
             let is_last_data = object.part_of == PartOf::Data && Some(object.part) == last_data;
             if is_last_data && !(seen.has_control && seen.has_label) {
@@ -164,13 +174,21 @@ impl BaseWork {
                 )));
             }
             all.files = all.files.saturating_add(seen.files);
+            all.members = all.members.saturating_add(seen.members);
             all.bytes = all.bytes.saturating_add(seen.bytes);
             all.skipped_links.extend(seen.skipped_links);
         }
         Ok(all)
     }
 
-    async fn object(&self, object: &BaseObject, most: u64, written: Arc<AtomicU64>, total: u64) -> Result<Untarred, Trouble> {
+    async fn object(
+        &self,
+        object: &BaseObject,
+        most: u64,
+        members: u64,
+        written: Arc<AtomicU64>,
+        total: u64,
+    ) -> Result<Untarred, Trouble> {
         let sandbox = &self.held.sandbox;
         let folder = match object.part_of {
             PartOf::Data => sandbox.data(),
@@ -188,6 +206,8 @@ impl BaseWork {
             folder,
             owner: self.owner,
             most,
+            members,
+            reserve: limits.reserve_bytes,
             cancel: self.held.cancel.clone(),
             progress: Arc::clone(&self.cx.progress),
             before: written.load(Ordering::Relaxed),
@@ -238,6 +258,8 @@ struct Untar {
     folder: std::path::PathBuf,
     owner: Owner,
     most: u64,
+    members: u64,
+    reserve: u64,
     cancel: CancellationToken,
     progress: Arc<dyn crate::domain::Progress>,
     before: u64,
@@ -250,12 +272,21 @@ impl Untar {
         let told = |bytes: u64| {
             self.progress.tell("base backup", self.before.saturating_add(bytes), self.total, "B");
         };
-        untar(reader, &mut tree, &Rules { key: &self.key, max_bytes: self.most, cancel: &self.cancel, told: &told })
+        let space = |wanted: u64| space::must_fit(&self.folder, wanted, 0, self.reserve).map(|_| ());
+        let rules = Rules {
+            key: &self.key,
+            max_bytes: self.most,
+            max_members: self.members,
+            space: &space,
+            cancel: &self.cancel,
+            told: &told,
+        };
+        untar(reader, &mut tree, &rules)
     }
 }
 
 /// Where segments are written before they are whole.
-fn incoming(sandbox: &Sandbox) -> std::path::PathBuf {
+pub fn incoming(sandbox: &Sandbox) -> std::path::PathBuf {
     sandbox.folder().join("incoming")
 }
 
