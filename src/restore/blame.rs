@@ -42,7 +42,7 @@ fn wants_a_tablespace(log: &str) -> bool {
     let not_there = log.contains("Create this directory for the tablespace before restarting the server");
     not_there
         || log.lines().any(|line| {
-            let refused = line.contains("Permission denied") || line.contains("Operation not permitted");
+            let refused = ["Permission denied", "Operation not permitted", "File exists"].iter().any(|word| line.contains(word));
             let made = line.contains("pg_tblspc/") || line.contains("could not set permissions on directory");
             (line.contains("FATAL:") || line.contains("PANIC:")) && refused && made
         })

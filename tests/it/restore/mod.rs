@@ -4,5 +4,7 @@ mod bad;
 mod drill;
 mod judging;
 mod kill;
+mod planted;
 mod proven;
+mod tails;
 mod tars;
