@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::OFlag;
 use nix::unistd::fchown;
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
@@ -24,13 +25,15 @@ use super::tree::{Owner, Tree};
 use super::trouble::Trouble;
 use super::untar::{Rules, Untarred, untar};
 use super::wal::{WalFetch, WalJob, Wanted};
-use crate::archive::{BaseObject, MAX_HISTORY, PartOf, RestorePlan};
+use crate::archive::{BackupInfo, BackupLabel, BaseObject, Lsn, MAX_HISTORY, PartOf, RestorePlan, SegmentName};
 use crate::domain::{Cx, Phase, Receipt, bytes_in_words};
 use crate::store::Store;
 
 /// A backup that is read while the cluster grows holds more than `cluster_size` says; this much more is no bomb.
 const GROWTH: u64 = 1 << 30;
 
+/// Bytes of a label that are read.
+const MAX_LABEL: u64 = 64 << 10;
 /// More than any cluster that a drill can look after; each takes an inode.
 const MAX_MEMBERS: u64 = 20_000_000;
 
@@ -82,6 +85,7 @@ impl BaseWork {
         };
         wal.base_is_done();
         *self.held.restore.lock().await = Some(Restore { chosen: Arc::clone(&self.chosen), wal, base_bytes: untarred.bytes });
+        self.label(plan)?;
         let moved = self.finish(plan).map_err(|error| Trouble::disk("finish", &sandbox.data(), &error))?;
         self.cx.progress.done("base backup");
         Ok(self.receipt(&untarred, moved, seconds(began)))
@@ -127,7 +131,12 @@ impl BaseWork {
         let limits = &self.settings.limits;
         let segments = plan
             .segments()
-            .map(|segment| Wanted { key: self.in_bucket(&segment.key), name: segment.name, compression: segment.compression })
+            .map(|segment| Wanted {
+                key: self.in_bucket(&segment.key),
+                name: segment.name,
+                compression: segment.compression,
+                may_begin_older: may_begin_older(plan, segment.name),
+            })
             .collect();
         let job = WalJob {
             store: self.store().clone(),
@@ -230,6 +239,19 @@ impl BaseWork {
         Ok(untarred)
     }
 
+    /// The label in the tar and the record beside it must be of the same backup: PostgreSQL begins replay where the label says.
+    fn label(&self, plan: &RestorePlan) -> Result<(), Trouble> {
+        let path = self.held.sandbox.data().join("backup_label");
+        let mut text = String::new();
+        let mut options = fs::OpenOptions::new();
+        let file = options.read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path);
+        file.and_then(|file| file.take(MAX_LABEL).read_to_string(&mut text))
+            .map_err(|error| Trouble::bad(format!("base backup {}: its backup_label cannot be read: {error}", plan.backup)))?;
+        let label = BackupLabel::parse(&text)
+            .map_err(|error| Trouble::bad(format!("base backup {}: its backup_label {error}", plan.backup)))?;
+        label_agrees(&label, &plan.info).map_err(|why| Trouble::bad(format!("base backup {}: {why}", plan.backup)))
+    }
+
     fn tablespace(&self, oid: u32) -> std::io::Result<std::path::PathBuf> {
         let path = self.held.sandbox.tablespace(oid);
         fs::create_dir_all(&path)?;
@@ -250,6 +272,37 @@ impl BaseWork {
         }
         conf::disarm(&sandbox.data(), self.owner)
     }
+}
+
+/// Only the segment that holds the switch to a timeline begins with pages of an older one.
+fn may_begin_older(plan: &RestorePlan, name: SegmentName) -> bool {
+    let history = plan.histories.iter().find(|file| file.timeline == name.timeline);
+    // Without its history nothing is known of where a timeline began.
+    history.is_none_or(|file| {
+        file.history
+            .parent()
+            .is_some_and(|parent| name.number(plan.segment_size) == Some(plan.segment_size.number_of(parent.switch)))
+    })
+}
+
+/// Both sides of each mismatch.
+pub fn label_agrees(label: &BackupLabel, info: &BackupInfo) -> Result<(), String> {
+    let differs = |what: &str, label: String, record: String| {
+        Err(format!("backup_label says {what} {label}, backup.info says {record}: they are of different backups"))
+    };
+    if let Some(begin) = info.begin_lsn.filter(|begin| *begin != label.start.0) {
+        return differs("START WAL LOCATION", label.start.to_string(), Lsn(begin).to_string());
+    }
+    if let Some(first) = info.first_segment().filter(|first| *first != label.start_segment) {
+        return differs("the first segment", label.start_segment.to_string(), first.to_string());
+    }
+    if let Some((label, record)) = label.timeline.zip(info.timeline).filter(|(label, record)| label != record) {
+        return differs("START TIMELINE", label.to_string(), record.to_string());
+    }
+    if label.checkpoint < label.start {
+        return Err(format!("backup_label says CHECKPOINT LOCATION {}, before its start {}", label.checkpoint, label.start));
+    }
+    Ok(())
 }
 
 /// One tar, on a blocking thread.
