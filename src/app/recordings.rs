@@ -13,7 +13,8 @@ use crate::archive::Catalogue;
 use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
 use crate::config;
 use crate::domain::{Cx, Quiet, RunId, Subject};
-use crate::ledger::{Ledger, ProcessIdentity};
+use crate::ledger::Ledger;
+use crate::process::Process;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::objectstore::keep::KeepArchive;
 use crate::providers::postgres::{ArchiveClient, Pace};
@@ -116,7 +117,7 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
         let ledger = if let Some(ledger) = &opened {
             ledger.clone()
         } else {
-            let me = ProcessIdentity::current().map_err(AppError::Process)?;
+            let me = Process::this().map_err(AppError::Process)?;
             let ledger = Ledger::open(scratch.path(), now, me).await?;
             remember(folder, &ledger, now).await?;
             opened.insert(ledger).clone()

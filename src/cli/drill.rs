@@ -13,7 +13,7 @@ use crate::conductor::drill::{
     step_line, sweep_drills, swept_exit,
 };
 use crate::conductor::runbook::script;
-use crate::domain::{Cx, ExitCode, Isolation, StepRecord, Undone, duration_in_words};
+use crate::domain::{Cx, Effect, ExitCode, Isolation, StepRecord, Touch, Undone, duration_in_words};
 
 /// Restore for real into a sandbox, check the data, measure RPO and RTO, clean up, keep evidence.
 #[derive(Clone, Debug, clap::Args)]
@@ -165,9 +165,9 @@ pub fn plan_text(ready: &Ready, outlook: &[Outlook]) -> String {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let _ = writeln!(text, "  {:<10}   {name}: {}", "", super::out::visible(&value));
         }
-        for (what, object) in &step.objects {
-            let back = if step.taken_back && what == "make" { " (removed at the end, whatever happens)" } else { "" };
-            let _ = writeln!(text, "  {:<10}   {what} {}{back}", "", super::out::visible(object));
+        for Touch { effect, what } in &step.touches {
+            let back = if step.taken_back && *effect == Effect::Make { " (removed at the end, whatever happens)" } else { "" };
+            let _ = writeln!(text, "  {:<10}   {} {}{back}", "", effect.as_str(), super::out::visible(what));
         }
         if let Some(refused) = &step.refused {
             let _ = writeln!(text, "  {:<10}   REFUSED: {}\n  {:<10}   hint: {}", "", refused.why, "", refused.hint);

@@ -14,7 +14,7 @@ pub use crate::execution::{
 pub use crate::runbook::{Mistakes, Plan};
 
 use crate::domain::{
-    Act, Cx, Evidence, Exit, ExitCode, Explained, Guard, Isolation, Place, Policy, Requests, RunId, Subject, SystemId,
+    Act, Cx, Evidence, Exit, ExitCode, Expects, Explained, Guard, Isolation, Place, Policy, Requests, RunId, Subject,
 };
 use crate::execution::{EVIDENCE_FILE, Hands, How, Interrupted, Journal, run, sweep, unclosed, write_evidence};
 use crate::runbook::{Mistake, check, plan};
@@ -47,8 +47,8 @@ pub struct Drillable {
     pub subject: Subject,
     /// Where its archive lies.
     pub place: Place,
-    /// The system that the configuration expects.
-    pub system_id: Option<SystemId>,
+    /// By which mechanism it is drilled, and what of it must come back.
+    pub expects: Expects,
     /// How good its backups must be: RPO and RTO are the drill's budgets.
     pub policy: Policy,
 }
@@ -230,7 +230,7 @@ pub fn ready(
         isolation: plan.isolation_at_least.max(isolation.unwrap_or(Isolation::None)),
         rpo_budget_seconds: plan.rpo_seconds.or(policy.rpo_seconds),
         rto_budget_seconds: plan.rto_seconds.or(policy.rto_seconds),
-        system_expected: database.system_id,
+        expects: database.expects.clone(),
     };
     Ok(Ready { plan, declared })
 }
@@ -249,7 +249,7 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
         interrupted: false,
         clean_up_seconds: Some(outcome.clean_up_seconds),
         left_over: outcome.left_over.clone(),
-        requests: since(requests_before, (ground.requests)()),
+        requests: (ground.requests)() - requests_before,
     };
     let judgement = drill::judge(&outcome.steps, &ready.declared, &course);
     let evidence = drill::evidence(ready.plan.run, &outcome.steps, &ready.declared, &course, &judgement);
@@ -260,16 +260,6 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
         tracing::warn!(%error, "the journal could not be closed");
     }
     Ok(Over { exit: judgement.exit, evidence, path })
-}
-
-fn since(before: Requests, now: Requests) -> Requests {
-    Requests {
-        class_a: now.class_a.saturating_sub(before.class_a),
-        class_b: now.class_b.saturating_sub(before.class_b),
-        free: now.free.saturating_sub(before.free),
-        bytes_in: now.bytes_in.saturating_sub(before.bytes_in),
-        bytes_out: now.bytes_out.saturating_sub(before.bytes_out),
-    }
 }
 
 /// Closes drills whose process is gone: takes back what they left and writes their evidence, never `proven`.

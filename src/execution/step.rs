@@ -10,7 +10,7 @@ use super::follow::{Followed, Limits, follow};
 use super::journal::Journal;
 use super::record::{Part, Record};
 use super::run::Hands;
-use crate::domain::{Act, ActError, Call, Cx, Handle, Intent, Outcome3, Permit, Receipt, StepEnd, VerbSpec};
+use crate::domain::{Act, ActError, Call, CheckEnd, Cx, Handle, Intent, Permit, Receipt, StepEnd, VerbSpec};
 use crate::runbook::{Outputs, PlannedStep};
 
 /// The act that knows a verb, and what it says of it.
@@ -213,12 +213,12 @@ fn hold(step: &PlannedStep, outputs: &Outputs, receipt: &mut Receipt) -> StepEnd
     for assertion in step.assertions(outputs) {
         let result = assertion.hold(&step.name, &receipt.outputs);
         let words = format!("{}: expected {}, seen {}", result.name, result.expected, result.seen);
-        match result.outcome {
-            Outcome3::Failed => end = StepEnd::Failed { why: words },
-            Outcome3::Undecided if end == StepEnd::Done => {
+        match result.end {
+            CheckEnd::Failed => end = StepEnd::Failed { why: words },
+            CheckEnd::Undecided if end == StepEnd::Done => {
                 end = StepEnd::CouldNot { why: words, hint: "see what the step gave:  dalsegno drill report -o json".to_owned() };
             }
-            Outcome3::Undecided | Outcome3::Passed => {}
+            CheckEnd::Undecided | CheckEnd::Passed => {}
         }
         receipt.assertions.push(result);
     }

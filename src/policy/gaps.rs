@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ground::{Ground, names, say, some_of};
-use crate::domain::{Denied, FactKind, Finding, Gap, Right, Severity, Subject, SubjectKind};
+use crate::domain::{Denied, FactKind, Finding, Gap, Right, Severity, StorePart, Subject, SubjectKind};
 
 /// The code that a gap carries when a store's request budget of the day is used up.
 pub const BUDGET_USED: &str = "RequestBudgetUsed";
@@ -54,14 +54,38 @@ struct Cause {
 
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     let mut groups: BTreeMap<(Subject, Cause), Vec<&Gap>> = BTreeMap::new();
+    let mut parts: BTreeMap<&Subject, Vec<(StorePart, &Gap)>> = BTreeMap::new();
     for gap in &ground.gaps {
         if explained(ground, gap) {
+            continue;
+        }
+        if let FactKind::StorePart(part) = gap.what {
+            parts.entry(&gap.subject).or_default().push((part, gap));
             continue;
         }
         let (subject, cause) = place_of_blame(ground, gap);
         groups.entry((subject, cause)).or_default().push(gap);
     }
-    groups.into_iter().map(|((subject, cause), gaps)| could_not_look(ground, &subject, cause, &gaps)).collect()
+    let whole = groups.into_iter().map(|((subject, cause), gaps)| could_not_look(ground, &subject, cause, &gaps));
+    whole.chain(parts.into_iter().map(|(store, parts)| not_whole(store, &parts))).collect()
+}
+
+/// The store answers, and parts of the look at it got no answer: a warning, since what is hidden may be critical and the next pass
+/// asks again.
+fn not_whole(store: &Subject, parts: &[(StorePart, &Gap)]) -> Finding {
+    let named: Vec<&str> = parts.iter().map(|(part, _)| part.as_str()).collect();
+    let details: Vec<String> = parts.iter().map(|(part, gap)| format!("{}: {}", part.as_str(), gap.detail)).collect();
+    Finding {
+        cause: details.first().cloned().unwrap_or_default(),
+        evidence: details,
+        could_not_look: true,
+        ..say(
+            "store-look-incomplete",
+            Severity::Warning,
+            store,
+            format!("the store answers, but not everything of it was seen: {}", named.join(", ")),
+        )
+    }
 }
 
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).

@@ -7,6 +7,7 @@
 
 mod archive;
 mod backups;
+mod clears;
 mod gaps;
 mod ground;
 mod lifecycle;
@@ -20,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::domain::{Evidence, Expected, FactKind, Finding, FindingKey, Observation, Place, ProviderId, RunId, Subject, Verdict};
 
+pub use clears::{archive_clears, reads_archives, store_clears};
 pub use gaps::BUDGET_USED;
 use ground::Ground;
 
@@ -44,7 +46,7 @@ impl From<&Evidence> for Proof {
     fn from(evidence: &Evidence) -> Self {
         Self {
             subject: evidence.subject.clone(),
-            place: evidence.drilled.as_ref().map(|drilled| drilled.place.clone()),
+            place: evidence.restored.as_ref().map(|restored| restored.place.clone()),
             verdict: evidence.verdict,
             at: evidence.ended,
             run: evidence.run,

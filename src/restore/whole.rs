@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::held::seconds;
 use super::sandbox::Sandbox;
 use super::session::{As, Session, words};
-use crate::domain::{AssertionResult, Outcome3, bytes_in_words};
+use crate::domain::{AssertionResult, CheckEnd, bytes_in_words};
 
 /// `cluster_size` is the sum of the tablespaces' sizes when the backup began. What was dropped, truncated or vacuumed away while it
 /// ran, and files of sorts that barman-cloud leaves out, are in it and not in the tars: a tenth is allowed for them, and on small
@@ -31,12 +31,12 @@ pub fn base_size(restored: u64, cluster: Option<u64>) -> Option<AssertionResult>
     let cluster = cluster?;
     let least = cluster.saturating_sub((cluster / SLACK_SHARE).max(SLACK_BYTES));
     // Too little can have an honest reason, so it does not say that the archive is bad; it is no proof either.
-    let outcome = if restored >= least { Outcome3::Passed } else { Outcome3::Undecided };
+    let outcome = if restored >= least { CheckEnd::Passed } else { CheckEnd::Undecided };
     Some(AssertionResult {
         name: "base-size".to_owned(),
         expected: format!("at least {} (cluster_size of backup.info, less what may go while it is read)", bytes_in_words(least)),
         seen: bytes_in_words(restored),
-        outcome,
+        end: outcome,
         tells_stale: false,
         seconds: 0.0,
     })
@@ -71,16 +71,16 @@ pub async fn relation_files(sandbox: &Sandbox, role: &str, databases: &[String])
         }
     }
     let (outcome, seen) = match (missing.is_empty(), short.is_empty() && not_asked.is_empty()) {
-        (false, _) => (Outcome3::Failed, format!("files that the catalogue names are not there: {}", missing.join("; "))),
-        (true, true) => (Outcome3::Passed, format!("{files} files in {} databases", databases.len())),
-        (true, false) if short.is_empty() => (Outcome3::Undecided, format!("could not be asked: {}", not_asked.join("; "))),
-        (true, false) => (Outcome3::Undecided, format!("files much shorter than VACUUM counted: {}", short.join("; "))),
+        (false, _) => (CheckEnd::Failed, format!("files that the catalogue names are not there: {}", missing.join("; "))),
+        (true, true) => (CheckEnd::Passed, format!("{files} files in {} databases", databases.len())),
+        (true, false) if short.is_empty() => (CheckEnd::Undecided, format!("could not be asked: {}", not_asked.join("; "))),
+        (true, false) => (CheckEnd::Undecided, format!("files much shorter than VACUUM counted: {}", short.join("; "))),
     };
     AssertionResult {
         name: "relation-files".to_owned(),
         expected: "the files of all relations are there".to_owned(),
         seen,
-        outcome,
+        end: outcome,
         tells_stale: false,
         seconds: seconds(began),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{
-    Complaint, Expectation, Place, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
+    ArchivePlace, Complaint, Expectation, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
 };
 
 /// How long a user's check may take when nothing is written.
@@ -95,7 +95,7 @@ pub struct PostgresSettings {
     /// `pg/<site>/<environment>/<name>`.
     pub subject: Subject,
     /// Where its archive lies.
-    pub place: Place,
+    pub place: ArchivePlace,
     /// The system identifier that must come back.
     pub system_id: Option<SystemId>,
     /// How good its backups must be.
@@ -128,7 +128,7 @@ impl PostgresFragment {
         let settings = PostgresSettings {
             name: name.to_owned(),
             subject: subject(site, environment, name),
-            place: Place {
+            place: ArchivePlace {
                 store: StoreId(self.archive.store),
                 bucket: bucket.to_owned(),
                 prefix: Prefix::new(&self.archive.prefix),

@@ -183,12 +183,7 @@ impl Observe for PostgresArchive {
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
         let before = self.store.requests();
         let mut seen = self.look(cx, known).await;
-        let after = self.store.requests();
-        seen.requests.class_a = after.class_a.saturating_sub(before.class_a);
-        seen.requests.class_b = after.class_b.saturating_sub(before.class_b);
-        seen.requests.free = after.free.saturating_sub(before.free);
-        seen.requests.bytes_in = after.bytes_in.saturating_sub(before.bytes_in);
-        seen.requests.bytes_out = after.bytes_out.saturating_sub(before.bytes_out);
+        seen.requests = self.store.requests() - before;
         seen
     }
 }

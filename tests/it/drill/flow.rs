@@ -8,7 +8,7 @@ use dalsegno::conductor::drill::{
     swept_exit,
 };
 use dalsegno::conductor::runbook::script;
-use dalsegno::domain::{Cx, ExitCode, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Verdict};
+use dalsegno::domain::{Cx, ExitCode, Expects, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Touch, Verdict};
 use dalsegno::execution::Unwatched;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) fn database() -> Drillable {
     Drillable {
         subject: "pg/home/prod/keycloak-db".parse().unwrap(),
         place: place(),
-        system_id: Some(SYSTEM.to_owned().try_into().unwrap()),
+        expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
         policy: Policy { rpo_seconds: Some(900.0), rto_seconds: Some(1800.0), ..Policy::default() },
     }
 }
@@ -133,7 +133,7 @@ fn the_plan_names_every_object_and_leaves_unknown_outputs_as_they_are_written() 
     let given = BTreeMap::from([("target".to_owned(), Value::from("2026-09-30T16:00:00+02:00"))]);
     let ready = ready(RunId::new(), &ground, &database(), &script("pg-restore").unwrap(), &given, None).unwrap();
     let outlook = outlook(&ready.plan, &acts);
-    let made: Vec<&(String, String)> = outlook.iter().flat_map(|step| &step.objects).collect();
+    let made: Vec<&Touch> = outlook.iter().flat_map(|step| &step.touches).collect();
     assert_eq!(made.len(), 2, "{made:?}");
     assert_eq!(outlook[0].with["target"], json!("2026-09-30T14:00:00Z"));
     assert!(!outlook[0].with.contains_key("timeline"), "an optional parameter without a value is no argument");

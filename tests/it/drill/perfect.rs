@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dalsegno::domain::{
-    AssertionResult, Call, Intent, Isolation, Outcome3, Phase, Place, Prefix, Receipt, Requests, RunId, StepEnd, StepRecord,
-    StoreId, Undone,
+    ArchivePlace, AssertionResult, Call, CheckEnd, Expects, Intent, Isolation, Phase, Place, Prefix, Receipt, Requests, RunId,
+    StepEnd, StepRecord, StoreId, Touch, Undone,
 };
 use dalsegno::drill::{Course, Declared};
 use jiff::Timestamp;
@@ -16,8 +16,8 @@ pub(crate) fn moment(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-pub(crate) fn assertion(name: &str, outcome: Outcome3, tells_stale: bool) -> AssertionResult {
-    AssertionResult { name: name.into(), expected: "this".into(), seen: "that".into(), outcome, tells_stale, seconds: 0.1 }
+pub(crate) fn assertion(name: &str, end: CheckEnd, tells_stale: bool) -> AssertionResult {
+    AssertionResult { name: name.into(), expected: "this".into(), seen: "that".into(), end, tells_stale, seconds: 0.1 }
 }
 
 /// Receipts of the restore's verbs, by verb.
@@ -34,10 +34,10 @@ pub(crate) fn receipts() -> BTreeMap<String, Receipt> {
     ];
     let mut check = outputs(json!({"sizes": {"database app": 8_912_896_u64, "table app.public.users": 1_024_u64}}));
     check.assertions = vec![
-        assertion("system-id", Outcome3::Passed, false),
-        assertion("replay-end", Outcome3::Passed, false),
-        assertion("archiving-off", Outcome3::Passed, false),
-        assertion("fresh", Outcome3::Passed, true),
+        assertion("system-id", CheckEnd::Passed, false),
+        assertion("replay-end", CheckEnd::Passed, false),
+        assertion("archiving-off", CheckEnd::Passed, false),
+        assertion("fresh", CheckEnd::Passed, true),
     ];
     BTreeMap::from([
         (
@@ -70,9 +70,9 @@ pub(crate) fn records() -> Vec<StepRecord> {
         .map(|(step, verb)| {
             let call = Call { run, step: step.into(), verb: verb.into(), args: Map::new() };
             let scaffold = matches!(verb, "sandbox.make" | "pg.recover");
-            let objects = if scaffold { vec![("make".to_owned(), format!("/var/tmp/dalsegno/{step}"))] } else { Vec::new() };
+            let touches = if scaffold { vec![Touch::make(format!("/var/tmp/dalsegno/{step}"))] } else { Vec::new() };
             let record = StepRecord {
-                intent: Some(Intent { call: call.clone(), objects, mark: json!({}) }),
+                intent: Some(Intent { call: call.clone(), touches, mark: json!({}) }),
                 call,
                 began: Some(began),
                 seconds: 2.0,
@@ -87,12 +87,8 @@ pub(crate) fn records() -> Vec<StepRecord> {
 }
 
 pub(crate) fn place() -> Place {
-    Place {
-        store: StoreId("minio".into()),
-        bucket: "dr-backups".into(),
-        prefix: Prefix::new("cnpg"),
-        server: "keycloak-db".into(),
-    }
+    let (store, prefix) = (StoreId("minio".into()), Prefix::new("cnpg"));
+    ArchivePlace { store, bucket: "dr-backups".into(), prefix, server: "keycloak-db".into() }.into()
 }
 
 pub(crate) fn declared() -> Declared {
@@ -106,7 +102,7 @@ pub(crate) fn declared() -> Declared {
         isolation: Isolation::Closed,
         rpo_budget_seconds: Some(900.0),
         rto_budget_seconds: Some(1800.0),
-        system_expected: Some(SYSTEM.to_owned().try_into().unwrap()),
+        expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
     }
 }
 

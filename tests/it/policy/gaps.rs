@@ -1,4 +1,4 @@
-use dalsegno::domain::{Denied, FactKind, Gap, Placeholder, Severity, Subject};
+use dalsegno::domain::{Denied, FactKind, Gap, Placeholder, Severity, StorePart, Subject};
 use dalsegno::policy::BUDGET_USED;
 
 use super::scene::{Scene, archive, db, store, store_subject};
@@ -96,4 +96,16 @@ fn a_subject_with_neither_fact_nor_gap_is_a_bug_of_ours() {
 fn a_used_up_request_budget_is_told() {
     let scene = Scene::healthy().gap(gap(store_subject(), FactKind::Sample, Denied::NotAsked, Some(BUDGET_USED)));
     assert!(scene.only("store-request-budget-used", Severity::Warning).could_not_look);
+}
+
+#[test]
+fn parts_of_a_store_that_got_no_answer_are_one_warning_that_names_them_and_hides_nobody() {
+    let part = |part| gap(store_subject(), FactKind::StorePart(part), Denied::Broken, Some("SlowDown"));
+    let mut scene = Scene::healthy().gap(part(StorePart::Lifecycle)).gap(part(StorePart::Certificate));
+    let finding = scene.only("store-look-incomplete", Severity::Warning);
+    assert!(finding.could_not_look);
+    assert!(finding.summary.contains("lifecycle rules, the certificate"), "{}", finding.summary);
+    // A database that could not be looked at on that store is not explained by it.
+    scene = scene.gap(gap(db("app"), FactKind::Archive, Denied::Timeout, None));
+    assert_eq!(scene.judge().findings.len(), 2);
 }

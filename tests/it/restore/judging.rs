@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dalsegno::domain::{Expectation, Outcome3};
+use dalsegno::domain::{CheckEnd, Expectation};
 use dalsegno::restore::conf::SourceLimits;
 use dalsegno::restore::held::Recovered;
 use dalsegno::restore::{Trouble, base, binaries, blame, check, recover, title, whole};
@@ -76,7 +76,7 @@ fn answers_are_held_against_what_was_expected() {
         (Expectation::NewerThanSeconds(60.0), 1, 1, Some("2026-11-30 11:59:30")),
     ];
     for (expect, rows, columns, first) in good {
-        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Passed, "{expect:?}");
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, CheckEnd::Passed, "{expect:?}");
     }
     let bad: &[(Expectation, u64, usize, Option<&str>)] = &[
         (Expectation::Rows(3), 2, 1, Some("x")),
@@ -90,7 +90,7 @@ fn answers_are_held_against_what_was_expected() {
         (Expectation::NewerThanSeconds(60.0), 1, 1, Some("yesterday")),
     ];
     for (expect, rows, columns, first) in bad {
-        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Failed, "{expect:?}");
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, CheckEnd::Failed, "{expect:?}");
     }
 }
 
@@ -98,22 +98,22 @@ fn answers_are_held_against_what_was_expected() {
 fn freshness_is_undecided_when_no_commit_was_replayed_and_the_base_is_old() {
     let (now, until) = (at("2026-11-30T12:00:00Z"), at("2026-11-30T11:50:00Z"));
     let (old, new) = (at("2026-11-29T00:00:00Z"), at("2026-11-30T11:40:00Z"));
-    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, Outcome3::Passed);
-    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, Outcome3::Undecided);
-    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, Outcome3::Undecided);
-    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, Outcome3::Passed);
-    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, Outcome3::Undecided);
+    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, CheckEnd::Passed);
+    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, CheckEnd::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, CheckEnd::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, CheckEnd::Passed);
+    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, CheckEnd::Undecided);
 }
 
 #[test]
 fn a_database_that_lost_most_of_its_bytes_is_seen() {
     let sizes = |bytes: u64| BTreeMap::from([("database app".to_owned(), bytes), ("database tiny".to_owned(), 8 << 20)]);
     let same = check::compare_sizes(&sizes(1 << 30), &sizes(900 << 20));
-    assert!(same.iter().all(|result| result.outcome == Outcome3::Passed) && same.len() == 1);
+    assert!(same.iter().all(|result| result.end == CheckEnd::Passed) && same.len() == 1);
     let shrunk = check::compare_sizes(&sizes(1 << 30), &sizes(100 << 20));
-    assert_eq!(shrunk[0].outcome, Outcome3::Failed);
+    assert_eq!(shrunk[0].end, CheckEnd::Failed);
     let gone = check::compare_sizes(&sizes(1 << 30), &BTreeMap::new());
-    assert_eq!(gone[0].outcome, Outcome3::Failed);
+    assert_eq!(gone[0].end, CheckEnd::Failed);
     assert!(check::compare_sizes(&BTreeMap::new(), &sizes(1)).is_empty());
 }
 
@@ -131,32 +131,32 @@ fn only_a_commit_behind_the_target_shows_that_it_was_reached() {
         let recovered = Recovered { timeline: 1, target_reached, data_as_of: Some(at(as_of)), ..Recovered::default() };
         (check::time_reached(&recovered, 1, moment, false), check::time_reached(&recovered, 1, moment, true))
     };
-    assert_eq!(seen(true, "2026-11-30T11:59:00Z"), (Outcome3::Passed, Outcome3::Passed));
-    assert_eq!(seen(false, "2026-11-30T11:59:00Z"), (Outcome3::Undecided, Outcome3::Failed));
-    assert_eq!(seen(true, "2026-11-30T12:00:01Z"), (Outcome3::Failed, Outcome3::Failed));
+    assert_eq!(seen(true, "2026-11-30T11:59:00Z"), (CheckEnd::Passed, CheckEnd::Passed));
+    assert_eq!(seen(false, "2026-11-30T11:59:00Z"), (CheckEnd::Undecided, CheckEnd::Failed));
+    assert_eq!(seen(true, "2026-11-30T12:00:01Z"), (CheckEnd::Failed, CheckEnd::Failed));
     let other = Recovered { timeline: 2, target_reached: true, ..Recovered::default() };
-    assert_eq!(check::time_reached(&other, 1, moment, false), Outcome3::Failed);
+    assert_eq!(check::time_reached(&other, 1, moment, false), CheckEnd::Failed);
 }
 
 #[test]
 fn errors_of_ours_leave_a_check_open_and_errors_of_the_data_fail_it() {
     for ours in ["08006", "53100", "53200", "53300", "57014", "57P01", "58030", "58P01", "42501", "25006", "55P03"] {
-        assert_eq!(check::of_state(Some(ours)), Outcome3::Undecided, "{ours}");
+        assert_eq!(check::of_state(Some(ours)), CheckEnd::Undecided, "{ours}");
     }
-    assert_eq!(check::of_state(None), Outcome3::Undecided);
+    assert_eq!(check::of_state(None), CheckEnd::Undecided);
     for data in ["42P01", "42703", "XX001", "XX002", "22012", "3D000"] {
-        assert_eq!(check::of_state(Some(data)), Outcome3::Failed, "{data}");
+        assert_eq!(check::of_state(Some(data)), CheckEnd::Failed, "{data}");
     }
 }
 
 #[test]
 fn a_base_backup_that_is_clearly_smaller_than_its_cluster_is_no_proof() {
     let gib: u64 = 1 << 30;
-    let outcome = |restored: u64, cluster: u64| whole::base_size(restored, Some(cluster)).unwrap().outcome;
-    assert_eq!(outcome(10 * gib, 10 * gib), Outcome3::Passed);
-    assert_eq!(outcome(9 * gib, 10 * gib), Outcome3::Passed, "a tenth may go while it is read");
-    assert_eq!(outcome(8 * gib, 10 * gib), Outcome3::Undecided);
-    assert_eq!(outcome(1 << 20, 60 << 20), Outcome3::Passed, "small clusters say nothing");
+    let outcome = |restored: u64, cluster: u64| whole::base_size(restored, Some(cluster)).unwrap().end;
+    assert_eq!(outcome(10 * gib, 10 * gib), CheckEnd::Passed);
+    assert_eq!(outcome(9 * gib, 10 * gib), CheckEnd::Passed, "a tenth may go while it is read");
+    assert_eq!(outcome(8 * gib, 10 * gib), CheckEnd::Undecided);
+    assert_eq!(outcome(1 << 20, 60 << 20), CheckEnd::Passed, "small clusters say nothing");
     assert!(whole::base_size(1, None).is_none());
 }
 

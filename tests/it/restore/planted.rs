@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 
-use dalsegno::domain::{Outcome3, State};
+use dalsegno::domain::{CheckEnd, State};
 use lab::barman::{BaseCompression, WalCompression};
 use serde_json::json;
 
@@ -83,7 +83,7 @@ async fn what_is_planted_in_the_source_does_not_run_as_a_superuser_of_ours() {
     let mut drill = Drill::new(subject);
     let state = drill.run("end", None).await;
     let State::Done { receipt } = state else { panic!("{state:?}") };
-    assert!(receipt.assertions.iter().all(|a| a.outcome == Outcome3::Passed), "{:?}", receipt.assertions);
+    assert!(receipt.assertions.iter().all(|a| a.end == CheckEnd::Passed), "{:?}", receipt.assertions);
     drill.finally().await;
     drill.leaves_nothing();
 }
@@ -120,7 +120,7 @@ async fn a_last_segment_that_was_filled_and_not_switched_is_proven() {
     let mut drill = Drill::new(archive.subject().await);
     let state = drill.run("end", None).await;
     let State::Done { receipt } = state else { panic!("{state:?}") };
-    assert!(receipt.assertions.iter().all(|a| a.outcome == Outcome3::Passed), "{:?}", receipt.assertions);
+    assert!(receipt.assertions.iter().all(|a| a.end == CheckEnd::Passed), "{:?}", receipt.assertions);
     drill.finally().await;
     drill.leaves_nothing();
 }
@@ -139,7 +139,7 @@ async fn a_moment_behind_the_last_commit_is_not_proven_and_with_a_hole_behind_it
     archive.pg.sql("select pg_switch_wal()").await.unwrap();
     archive.pg.wait_archived(&segment).await.unwrap();
     let mut drill = Drill::new(archive.subject().await);
-    assert_eq!(end_of(drill.run(&moment, None).await), Outcome3::Undecided);
+    assert_eq!(end_of(drill.run(&moment, None).await), CheckEnd::Undecided);
     drill.finally().await;
     drill.leaves_nothing();
 
@@ -149,14 +149,14 @@ async fn a_moment_behind_the_last_commit_is_not_proven_and_with_a_hole_behind_it
     archive.pg.switch_and_wait_archived().await.unwrap();
     archive.barman.client().delete(&archive.bucket, &archive.barman.wal_key(&lost, archive.wal)).await.unwrap();
     let mut drill = Drill::new(archive.subject().await);
-    assert_eq!(end_of(drill.run(&moment, None).await), Outcome3::Failed);
+    assert_eq!(end_of(drill.run(&moment, None).await), CheckEnd::Failed);
     drill.finally().await;
     drill.leaves_nothing();
 }
 
-fn end_of(state: State) -> Outcome3 {
+fn end_of(state: State) -> CheckEnd {
     let State::Done { receipt } = state else { panic!("{state:?}") };
-    receipt.assertions.iter().find(|assertion| assertion.name == "replay-end").unwrap().outcome
+    receipt.assertions.iter().find(|assertion| assertion.name == "replay-end").unwrap().end
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +181,7 @@ async fn a_moment_after_the_source_raised_its_limits_is_reached_and_not_only_the
     let mut drill = Drill::new(subject);
     let state = drill.run(&moment, None).await;
     let State::Done { receipt } = state else { panic!("{state:?}") };
-    assert!(receipt.assertions.iter().all(|a| a.outcome == Outcome3::Passed), "{:?}", receipt.assertions);
+    assert!(receipt.assertions.iter().all(|a| a.end == CheckEnd::Passed), "{:?}", receipt.assertions);
     drill.finally().await;
     drill.leaves_nothing();
 }
@@ -208,7 +208,7 @@ async fn a_relation_whose_file_was_not_in_the_backup_is_failed() {
     let state = drill.run("end", None).await;
     let State::Done { receipt } = state else { panic!("{state:?}") };
     let files = receipt.assertions.iter().find(|a| a.name == "relation-files").unwrap();
-    assert_eq!(files.outcome, Outcome3::Failed, "{files:?}");
+    assert_eq!(files.end, CheckEnd::Failed, "{files:?}");
     drill.finally().await;
     drill.leaves_nothing();
 }
