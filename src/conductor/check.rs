@@ -54,10 +54,13 @@ pub async fn check(
     let (observations, covers) = (seen.observations, seen.covers);
     let expected = narrowed(with_covers(expected, &covers), subject);
     let proofs = match ledger {
-        Some(ledger) => super::pass::proofs(ledger, &observations).await?,
+        Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
-    let judgement = judge(cx.now, &expected, &observations, &proofs);
+    let mut judgement = judge(cx.now, &expected, &observations, &proofs);
+    if ledger.is_none() {
+        judgement.findings.iter_mut().for_each(not_remembered);
+    }
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
     let seen: BTreeSet<Subject> =
         facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect();
@@ -72,6 +75,16 @@ pub async fn check(
     })
 }
 
+/// Without a ledger nobody remembers drills: that none is known does not say that there was none.
+fn not_remembered(finding: &mut Finding) {
+    if finding.code == "never-drilled" {
+        finding.could_not_look = true;
+        "whether a restore was ever proven is not known: no ledger was asked".clone_into(&mut finding.summary);
+        "drills are remembered by the ledger, and a check without it knows none".clone_into(&mut finding.cause);
+        finding.evidence.clear();
+    }
+}
+
 /// Only what answers to `subject`, and what that rests on.
 fn narrowed(expected: Expected, subject: Option<&str>) -> Expected {
     let Some(text) = subject else { return expected };
@@ -84,5 +97,6 @@ fn narrowed(expected: Expected, subject: Option<&str>) -> Expected {
         policies: expected.policies.into_iter().filter(|(subject, _)| keep(subject)).collect(),
         placeholders: expected.placeholders.into_iter().filter(|placeholder| keep(&placeholder.subject)).collect(),
         rests_on: expected.rests_on.into_iter().filter(|(above, _)| keep(above)).collect(),
+        isolation: expected.isolation,
     }
 }

@@ -1,6 +1,6 @@
 //! A pass: look, say. Never waits for somebody else's work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::sight::Sight;
 use crate::domain::{
-    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, Observation, ProviderId, Requests, Severity, StoreId, Subject,
-    SubjectKind,
+    Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity, StoreId,
+    Subject, SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;
@@ -106,7 +106,10 @@ pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> 
 async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result<PassOutcome, LedgerError> {
     let swept = (work.sweep)(cx.clone()).await;
     let mut findings = left_overs(&swept);
-    findings.extend(evidence::take_in(work.ledger, work.drills, cx).await?);
+    let not_taken_in = evidence::take_in(work.ledger, work.drills, cx).await?;
+    // What interrupted drills left, and what drills said, is part of what must be seen.
+    let own_work_done = swept.stuck.is_empty() && not_taken_in.is_empty();
+    findings.extend(not_taken_in);
     let retry = async {
         match work.notify {
             Some(notify) => notify.deliver(work.ledger, cx.now, true).await,
@@ -118,13 +121,13 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     findings.extend(undeliverable(&retried));
 
     let expected = with_covers(work.expected, &covers);
-    let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &observations).await?);
+    let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &expected, &observations).await?);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
     let sight = Sight::new(&expected, &observations, working_channels(work, cx, &retried).await?);
     let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
     let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
-    let delivery = say(work, cx, &about, &committed, judgement.bugs.is_empty(), retried).await?;
+    let delivery = say(work, cx, &about, &committed, own_work_done && judgement.bugs.is_empty(), retried).await?;
     work.ledger.commit_samples(cx.run, cx.now, &delivery.samples(cx.now)).await?;
     work.ledger.tidy(cx.now).await?;
 
@@ -202,15 +205,29 @@ async fn keep(work: &Pass<'_>, cx: &Cx, looked: &Looked) -> Result<(), LedgerErr
     Ok(())
 }
 
-/// The newest drill of each subject, and the newest proof of each place that was seen.
-pub(super) async fn proofs(ledger: &Ledger, observations: &[(ProviderId, Observation)]) -> Result<Vec<Proof>, LedgerError> {
-    let mut proofs: Vec<Proof> = ledger.last_drills().await?.iter().map(Proof::from).collect();
+/// What decides of each subject: its newest drill, its newest failure, and its newest proof of the whole, where it lies now. Where the
+/// archive was not seen its place is not known, and drills of any place are asked.
+pub(super) async fn proofs(
+    ledger: &Ledger,
+    expected: &Expected,
+    observations: &[(ProviderId, Observation)],
+) -> Result<Vec<Proof>, LedgerError> {
+    let mut places: BTreeMap<&Subject, Option<Place>> = expected.policies.keys().map(|subject| (subject, None)).collect();
     for fact in observations.iter().flat_map(|(_, observation)| &observation.facts) {
-        if let Fact::Archive(archive) = fact
-            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place.clone().into()).await?
-            && !proofs.iter().any(|known| known.run == proof.run)
-        {
-            proofs.push(Proof::from(&proof));
+        if let Fact::Archive(archive) = fact {
+            places.insert(&archive.subject, Some(archive.place.clone().into()));
+        }
+    }
+    let counts = |evidence: &Evidence| Proof::from(evidence).counts(expected.isolation);
+    let mut found = ledger.last_drills().await?;
+    for (subject, place) in places {
+        found.extend(ledger.last_failed(subject, place.as_ref()).await?);
+        found.extend(ledger.last_proof(subject, place.as_ref(), &counts).await?);
+    }
+    let mut proofs: Vec<Proof> = Vec::new();
+    for evidence in &found {
+        if proofs.iter().all(|known| known.run != evidence.run) {
+            proofs.push(Proof::from(evidence));
         }
     }
     Ok(proofs)
