@@ -15,8 +15,8 @@ use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::sight::Sight;
 use crate::domain::{
-    Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity, StoreId,
-    Subject, SubjectKind,
+    Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity,
+    StoreId, Subject, SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;

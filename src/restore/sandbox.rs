@@ -156,10 +156,9 @@ impl Sandbox {
     pub fn lock(&self) -> io::Result<Option<File>> {
         let marker = fs::OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(self.folder.join(MARKER))?;
         match marker.try_lock() {
-            Ok(()) => Ok(Some(marker)),
             Err(TryLockError::WouldBlock) => Ok(None),
             // A file system without locks tells nothing: the process numbers must do.
-            Err(TryLockError::Error(_)) => Ok(Some(marker)),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(marker)),
         }
     }
 
