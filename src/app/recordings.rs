@@ -12,7 +12,7 @@ use super::{App, AppError, stores};
 use crate::archive::Catalogue;
 use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
 use crate::config;
-use crate::domain::{Cx, Quiet, RunId, Subject};
+use crate::domain::{Cx, Evidence, Quiet, RunId, Subject};
 use crate::ledger::{Ledger, ProcessIdentity};
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::objectstore::keep::KeepArchive;
@@ -57,8 +57,8 @@ impl App {
         let mut opened = BTreeMap::new();
         for settings in &loaded.settings.stores {
             let calls: Arc<dyn ObjectCalls> = pass.store(&settings.id.0, READING_KEY, Arc::new(KeepArchive))?;
-            let store = stores::config(settings, &settings.read).map(|config| Store::over(config.identity(), calls));
-            opened.insert(settings.id.clone(), store);
+            let identity = stores::without_authority(settings, &settings.read).identity();
+            opened.insert(settings.id.clone(), Ok(Store::over(identity, calls)));
         }
         Ok(Self { loaded, stores: opened, seam: Seam::Replaying(pass.tls()?) })
     }
@@ -95,12 +95,23 @@ impl App {
         let write = |name: &str, text: String| std::fs::write(making.folder.join(name), text).map_err(AppError::Scratch);
         write("config.yaml", config)?;
         if let Some(ledger) = ledger {
-            let lines: Vec<String> = ledger.last_drills().await?.into_iter().filter_map(remembered).collect();
+            let lines: Vec<String> = self.drills_to_remember(ledger).await?.into_iter().filter_map(remembered).collect();
             if !lines.is_empty() {
                 write("ledger.jsonl", lines.concat())?;
             }
         }
         Ok(making.recorder.finish()?)
+    }
+
+    /// The newest drill of each subject, and the newest proof of each place: a drill that failed since does not hide it.
+    async fn drills_to_remember(&self, ledger: &Ledger) -> Result<Vec<Evidence>, AppError> {
+        let mut drills = ledger.last_drills().await?;
+        for of in &self.settings().postgres {
+            let proof = ledger.last_proof(&of.subject, &of.place).await?;
+            drills.extend(proof.filter(|proof| drills.iter().all(|known| known.run != proof.run)));
+        }
+        drills.sort_by_key(|drill| drill.ended);
+        Ok(drills)
     }
 }
 

@@ -13,7 +13,7 @@ use super::failure::say;
 use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
 use crate::app::{App, AppError, Drills, Ledger, VERBS, probe_named};
 use crate::conductor::drill::{Ground, SweptHow, Unwatched, sweep_drills};
-use crate::conductor::{self, Pass, Swept};
+use crate::conductor::{self, Before, Pass, Swept};
 use crate::domain::{Act, Cx, ExitCode, Explained, Permit, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
@@ -84,10 +84,14 @@ impl Desk<'_> {
         // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
         let book = existing_ledger(&app, context.cx.now).await?;
         let (looks, expected) = (app.looks(), app.expected());
-        // A recording begins with nothing known, so that everything is asked that a replay will ask.
-        let known = book.as_ref().filter(|_| making.is_none());
+        // A recording begins with no memory of earlier looks, so that everything is asked that a replay will ask.
+        let before = match &book {
+            None => Before::Nothing,
+            Some(book) if making.is_some() => Before::Proofs(book),
+            Some(book) => Before::Everything(book),
+        };
         let checked =
-            conductor::check(&looks, &expected, known, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
+            conductor::check(&looks, &expected, before, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
         let exit = check::show(&checked.await?, &app.settings().site, self.out)?;
         if let Some((making, folder)) = making {
             app.end_recording(making, book.as_ref()).await?;
@@ -123,7 +127,7 @@ impl Desk<'_> {
     }
 
     /// What a store can and cannot do. Without a configured store none is read.
-    pub async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
+    pub(super) async fn probe(&self, args: &probe::Args) -> Result<ExitCode, Failure> {
         let now = Timestamp::now();
         let report = match (args.named(), &args.store) {
             (Some(named), _) => probe_named(&named, args.read_only, now).await?,

@@ -31,12 +31,38 @@ pub struct Checked {
     pub exit: ExitCode,
 }
 
-/// Looks at all, or at what `subject` names and what it rests on. The ledger, where there is one, is only read: for what vanished
-/// since the last pass, and for proofs.
+/// What a check may use of the ledger, which it only reads.
+#[derive(Clone, Copy)]
+pub enum Before<'a> {
+    /// There is none.
+    Nothing,
+    /// Proofs, and what observers left at the last pass: so it is seen what vanished since.
+    Everything(&'a Ledger),
+    /// Proofs only: observers ask everything anew, as a recording must.
+    Proofs(&'a Ledger),
+}
+
+impl<'a> Before<'a> {
+    const fn proofs(self) -> Option<&'a Ledger> {
+        match self {
+            Self::Nothing => None,
+            Self::Everything(ledger) | Self::Proofs(ledger) => Some(ledger),
+        }
+    }
+
+    const fn memory(self) -> Option<&'a Ledger> {
+        match self {
+            Self::Nothing | Self::Proofs(_) => None,
+            Self::Everything(ledger) => Some(ledger),
+        }
+    }
+}
+
+/// Looks at all, or at what `subject` names and what it rests on.
 pub async fn check(
     looks: &[Look],
     expected: &Expected,
-    ledger: Option<&Ledger>,
+    before: Before<'_>,
     subject: Option<&str>,
     limit: Duration,
     rule: ExitRule,
@@ -50,8 +76,8 @@ pub async fn check(
         .filter(|look| look.observer.covers().iter().any(|(subject, _)| asked_for.contains(subject)))
         .cloned()
         .collect();
-    let observations = observe(&wanted, ledger, limit, cx).await?;
-    let proofs = match ledger {
+    let observations = observe(&wanted, before.memory(), limit, cx).await?;
+    let proofs = match before.proofs() {
         Some(ledger) => super::pass::proofs(ledger, &observations).await?,
         None => Vec::new(),
     };

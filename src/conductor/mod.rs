@@ -18,7 +18,7 @@ mod say;
 mod status;
 
 pub use budget::{Budget, REQUESTS_LEFT};
-pub use check::{Checked, check};
+pub use check::{Before, Checked, check};
 pub use doctor::{Examination, Examined, Reach, examine};
 pub use look::{LOOK_SECONDS, Look, Looked, Wave};
 pub use outcome::{Counted, ExitRule, exit_of};

@@ -1,4 +1,4 @@
-use dalsegno::conductor::{Budget, LOOK_SECONDS, REQUESTS_LEFT, Swept};
+use dalsegno::conductor::{Before, Budget, LOOK_SECONDS, REQUESTS_LEFT, Swept};
 use dalsegno::domain::{Change, Denied, ExitCode, Fact, FactKind, Gap, Observation, Requests, StoreId};
 use dalsegno::ledger::{HistoryFilter, RunState};
 
@@ -150,10 +150,17 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
     let other = Told::new("postgres/auth", vec![(db("auth"), FactKind::Archive)], dark());
     let site = Site::new(vec![the_store(), the_archive(), other.clone()]).await;
     let limit = std::time::Duration::from_secs(5);
-    let checked =
-        dalsegno::conductor::check(&site.looks, &site.expected, Some(&site.ledger), Some("pg/app"), limit, RULE, &cx(now()))
-            .await
-            .unwrap();
+    let checked = dalsegno::conductor::check(
+        &site.looks,
+        &site.expected,
+        Before::Everything(&site.ledger),
+        Some("pg/app"),
+        limit,
+        RULE,
+        &cx(now()),
+    )
+    .await
+    .unwrap();
     assert_eq!((checked.exit, checked.findings), (ExitCode::Fine, vec![]));
     assert_eq!(checked.seen, [db("app"), store_subject()]);
     assert!(other.known.lock().unwrap().is_empty());
