@@ -17,7 +17,7 @@ pub mod runbook;
 mod say;
 mod status;
 
-pub use budget::{Budget, REQUESTS_LEFT};
+pub use budget::Budget;
 pub use check::{Before, Checked, check};
 pub use doctor::{Examination, Examined, Reach, examine};
 pub use look::{LOOK_SECONDS, Look, Looked, Wave};

@@ -14,8 +14,8 @@ use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::{check, evidence};
 use crate::domain::{
-    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, FindingKey, Known, Observation, ProviderId, Requests, Severity,
-    StoreId, Subject, SubjectKind,
+    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, FindingKey, Known, Observation, ProviderId, REQUESTS_LEFT, Requests,
+    Severity, StoreId, Subject, SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;
@@ -207,7 +207,7 @@ async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Vec<(ProviderId, Observation)>
 }
 
 fn is_budget(fact: &Fact) -> bool {
-    matches!(fact, Fact::Sample(sample) if sample.metric == budget::REQUESTS_LEFT)
+    matches!(fact, Fact::Sample(sample) if sample.metric == REQUESTS_LEFT)
 }
 
 /// The provider's own limit, unless the pass ends sooner.

@@ -20,7 +20,6 @@ use jiff::Timestamp;
 
 use crate::domain::{Evidence, Expected, FactKind, Finding, FindingKey, Observation, Place, ProviderId, RunId, Subject, Verdict};
 
-pub use gaps::BUDGET_USED;
 use ground::Ground;
 
 /// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{LifecycleRule, Memory, Prefix, Requests, Right, Setting, UploadSeen};
+use crate::domain::{Known, LifecycleRule, Memory, Prefix, Right, Setting, UploadSeen};
 use crate::store::{Listed, Store, StoreError};
 
 /// So many unfinished uploads are told per prefix.
@@ -67,13 +67,13 @@ struct Kept {
 }
 
 /// Asks. Nothing here writes.
-pub(super) async fn look(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp) -> Look {
+pub(super) async fn look(store: &Store, prefixes: &[Prefix], known: &Known, now: Timestamp) -> Look {
     let first = prefixes.first().map_or("", Prefix::as_str);
     let listed = store.peek(first).await;
     let mut look = Look { listed, ..Look::nothing() };
     // A store that does not answer, or not to these keys, is not asked eight times more.
     if matches!(look.listed, Ok(_) | Err(StoreError::AccessDenied { .. })) {
-        ask_more(store, prefixes, memory, now, &mut look).await;
+        ask_more(store, prefixes, known, now, &mut look).await;
     }
     let seen = store.last_seen();
     look.skew_seconds = seen.skew_seconds;
@@ -81,7 +81,7 @@ pub(super) async fn look(store: &Store, prefixes: &[Prefix], memory: Option<&Mem
     look
 }
 
-async fn ask_more(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp, look: &mut Look) {
+async fn ask_more(store: &Store, prefixes: &[Prefix], known: &Known, now: Timestamp, look: &mut Look) {
     let key = look.listed.as_ref().ok().and_then(Option::as_ref).map(|object| object.key.as_str());
     let (region, read, versioning, object_lock, lifecycle, uploads) = tokio::join!(
         store.head_bucket(),
@@ -98,9 +98,10 @@ async fn ask_more(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, n
     look.object_lock = object_lock.unwrap_or(Setting::NotAsked);
     look.lifecycle = lifecycle.unwrap_or(Setting::NotAsked);
     look.uploads = uploads;
+    let memory = known.memory.as_ref();
     let mut kept: Kept = memory.and_then(|memory| serde_json::from_value(memory.0.clone()).ok()).unwrap_or_default();
     let due = kept.versions_at.is_none_or(|at| now.duration_since(at).as_secs_f64() >= VERSIONS_EVERY);
-    if matches!(look.versioning, Setting::Set(_)) && due {
+    if matches!(look.versioning, Setting::Set(_)) && due && !known.budget_is_used(store.id()) {
         kept = Kept { versions_at: Some(now), version_bytes: version_bytes(store, prefixes).await };
     }
     if matches!(look.versioning, Setting::Set(_)) {
@@ -173,15 +174,4 @@ fn outermost(prefixes: &[Prefix]) -> Vec<Prefix> {
         }
     }
     if outer.is_empty() { vec![Prefix::new("")] } else { outer }
-}
-
-/// Requests made between two readings of the meter.
-pub(super) const fn since(before: Requests, after: Requests) -> Requests {
-    Requests {
-        class_a: after.class_a.saturating_sub(before.class_a),
-        class_b: after.class_b.saturating_sub(before.class_b),
-        free: after.free.saturating_sub(before.free),
-        bytes_in: after.bytes_in.saturating_sub(before.bytes_in),
-        bytes_out: after.bytes_out.saturating_sub(before.bytes_out),
-    }
 }

@@ -76,14 +76,14 @@ impl PostgresArchive {
         &self.settings
     }
 
-    fn client(&self, cx: &Cx) -> ArchiveClient {
-        ArchiveClient::new(self.store.clone(), self.settings.place.root(), cx.cancel.clone())
+    fn client(&self, store: Store, cx: &Cx) -> ArchiveClient {
+        ArchiveClient::new(store, self.settings.place.root(), cx.cancel.clone())
     }
 
     /// Lists and reads all of it, as fast as it goes and without memory: for a person who waits. What could not be looked at comes
     /// back as gaps; without a fact nothing is known.
     pub async fn audit(&self, cx: &Cx, depth: Depth) -> (Option<ArchiveFact>, Vec<Gap>) {
-        let client = self.client(cx);
+        let client = self.client(self.store.clone(), cx);
         let mut catalogue = match client.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
             Ok(catalogue) => catalogue,
             Err(error) => return (None, vec![facts::gap_of_look(&self.settings, &error)]),
@@ -105,10 +105,17 @@ impl PostgresArchive {
         catalogue.fact(&self.settings.subject, &self.settings.place, now, self.settings.system_id, known)
     }
 
-    /// Lists what is needed. The moment is that of the last whole listing.
-    async fn list(&self, cx: &Cx, client: &ArchiveClient, kept: Option<Kept>) -> Result<(Catalogue, Timestamp), LookError> {
+    /// Lists what is needed. The moment is that of the last whole listing. One that is due waits while the store's budget of
+    /// requests is used up; the first one does not wait, since without it nothing is known.
+    async fn list(
+        &self,
+        cx: &Cx,
+        client: &ArchiveClient,
+        kept: Option<Kept>,
+        wait: bool,
+    ) -> Result<(Catalogue, Timestamp), LookError> {
         if let Some(kept) = kept {
-            if !self.whole_is_due(&kept, cx.now) {
+            if wait || !self.whole_is_due(&kept, cx.now) {
                 let mut catalogue = kept.catalogue;
                 let holes = holes(&self.fact(&catalogue, cx.now, &[]));
                 client.list_more(&mut catalogue, &holes).await?;
@@ -127,12 +134,15 @@ impl PostgresArchive {
         kept.catalogue.counts().0 <= self.rule.small || age >= self.rule.whole_every || age < SignedDuration::ZERO
     }
 
-    async fn look(&self, cx: &Cx, known: &Known) -> Observation {
-        let client = self.client(cx);
+    async fn look(&self, client: &ArchiveClient, cx: &Cx, known: &Known) -> Observation {
         let kept = Kept::of(known.memory.as_ref(), &self.settings.place);
         let known_backups = kept.as_ref().map(|kept| kept.backups.clone()).unwrap_or_default();
         let mut seen = Observation::default();
-        let (mut catalogue, listed_whole) = match self.list(cx, &client, kept).await {
+        let wait = known.budget_is_used(&self.settings.place.store);
+        if let Some(kept) = kept.as_ref().filter(|kept| wait && self.whole_is_due(kept, cx.now)) {
+            seen.gaps.push(facts::gap_of_budget(&self.settings, kept.listed_whole));
+        }
+        let (mut catalogue, listed_whole) = match self.list(cx, client, kept, wait).await {
             Ok(listed) => listed,
             Err(error) => {
                 seen.gaps.push(facts::gap_of_look(&self.settings, &error));
@@ -181,14 +191,10 @@ impl Observe for PostgresArchive {
     }
 
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
-        let before = self.store.requests();
-        let mut seen = self.look(cx, known).await;
-        let after = self.store.requests();
-        seen.requests.class_a = after.class_a.saturating_sub(before.class_a);
-        seen.requests.class_b = after.class_b.saturating_sub(before.class_b);
-        seen.requests.free = after.free.saturating_sub(before.free);
-        seen.requests.bytes_in = after.bytes_in.saturating_sub(before.bytes_in);
-        seen.requests.bytes_out = after.bytes_out.saturating_sub(before.bytes_out);
+        // Other observers ask the same store at the same time: what is counted here is ours alone.
+        let store = self.store.metered();
+        let mut seen = self.look(&self.client(store.clone(), cx), cx, known).await;
+        seen.requests = store.requests();
         seen
     }
 }

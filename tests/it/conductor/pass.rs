@@ -1,5 +1,5 @@
-use dalsegno::conductor::{Before, Budget, LOOK_SECONDS, REQUESTS_LEFT, Swept};
-use dalsegno::domain::{Change, Denied, ExitCode, Fact, FactKind, Gap, Observation, Requests, StoreId};
+use dalsegno::conductor::{Before, Budget, LOOK_SECONDS, Swept};
+use dalsegno::domain::{Change, Denied, ExitCode, Fact, FactKind, Gap, Observation, REQUESTS_LEFT, Requests, StoreId};
 use dalsegno::ledger::{HistoryFilter, RunState};
 
 use super::scene::{Does, Site, answers, archive, codes, db, later, now, store, store_subject, the_archive, the_store};
