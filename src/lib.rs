@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod notify;
 pub mod policy;
 pub mod providers;
+pub mod reader;
 pub mod restore;
 pub mod runbook;
 pub mod store;

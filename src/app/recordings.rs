@@ -16,7 +16,7 @@ use crate::domain::{Cx, Evidence, Quiet, RunId, Subject};
 use crate::ledger::{Ledger, ProcessIdentity};
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::objectstore::keep::KeepArchive;
-use crate::providers::postgres::{ArchiveClient, Pace};
+use crate::reader::{ArchiveReader, Pace};
 use crate::store::s3::S3;
 use crate::store::{Store, StoreError};
 use crate::tap::{ObjectCalls, PassRecorder, PassReplay, Recorder, Recording, TlsCalls};
@@ -163,9 +163,9 @@ pub async fn replayed_catalogues(folder: &Path) -> Result<Vec<(Subject, Catalogu
     let mut catalogues = Vec::new();
     for settings in &app.settings().postgres {
         let Some(Ok(store)) = app.store(&settings.place.store) else { continue };
-        let client = ArchiveClient::new(store.clone(), settings.place.root(), CancellationToken::new());
-        if let Ok(mut catalogue) = client.list_whole(Pace::Cheap).await {
-            client.read_small(&mut catalogue).await;
+        let reader = ArchiveReader::new(store.clone(), settings.place.root(), CancellationToken::new());
+        if let Ok(mut catalogue) = reader.list_whole(Pace::Cheap).await {
+            reader.read_small(&mut catalogue).await;
             catalogues.push((settings.subject.clone(), catalogue));
         }
     }

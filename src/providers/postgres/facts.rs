@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::client::{LookError, ReadEnd};
 use super::config::PostgresSettings;
 use crate::domain::{
     ArchiveFact, BUDGET_USED, Control, Denied, Explained, Fact, FactKind, Gap, Mechanism, RecoveryPoint, Sample,
 };
+use crate::reader::{LookError, ReadEnd};
 use crate::store::StoreError;
 
 /// The recovery points of an archive: one per window.

@@ -1,6 +1,5 @@
 //! PostgreSQL archives in an object store: listed incrementally, read sparingly, never written to.
 
-mod client;
 pub mod config;
 mod facts;
 mod memory;
@@ -8,12 +7,12 @@ mod memory;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-pub use client::{ArchiveClient, LookError, Pace, ReadEnd};
 use config::PostgresSettings;
 use memory::Kept;
 
 use crate::archive::{Catalogue, SegmentName};
 use crate::domain::{ArchiveFact, Cx, FactKind, Gap, Known, Observation, Observe, ProviderId, Subject};
+use crate::reader::{ArchiveReader, LookError, Pace, ReadEnd};
 use crate::store::{Store, StoreError};
 
 /// When a pass lists everything. An incremental listing does not see what was deleted.
@@ -76,26 +75,26 @@ impl PostgresArchive {
         &self.settings
     }
 
-    fn client(&self, store: Store, cx: &Cx) -> ArchiveClient {
-        ArchiveClient::new(store, self.settings.place.root(), cx.cancel.clone())
+    fn reader(&self, store: Store, cx: &Cx) -> ArchiveReader {
+        ArchiveReader::new(store, self.settings.place.root(), cx.cancel.clone())
     }
 
     /// Lists and reads all of it, as fast as it goes and without memory: for a person who waits. What could not be looked at comes
     /// back as gaps; without a fact nothing is known.
     pub async fn audit(&self, cx: &Cx, depth: Depth) -> (Option<ArchiveFact>, Vec<Gap>) {
-        let client = self.client(self.store.clone(), cx);
-        let mut catalogue = match client.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
+        let reader = self.reader(self.store.clone(), cx);
+        let mut catalogue = match reader.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
             Ok(catalogue) => catalogue,
             Err(error) => return (None, vec![facts::gap_of_look(&self.settings, &error)]),
         };
-        let mut end = client.read_small(&mut catalogue).await;
+        let mut end = reader.read_small(&mut catalogue).await;
         settle(&mut catalogue, &mut end);
         let mut gaps: Vec<Gap> = facts::gap_of_read(&self.settings, &end).into_iter().collect();
         if !gaps.is_empty() {
             return (None, gaps);
         }
         if depth == Depth::Headers {
-            let headers = client.read_headers(&mut catalogue).await;
+            let headers = reader.read_headers(&mut catalogue).await;
             gaps.extend(facts::gap_of_read(&self.settings, &headers));
         }
         (Some(self.fact(&catalogue, cx.now, &[])), gaps)
@@ -110,7 +109,7 @@ impl PostgresArchive {
     async fn list(
         &self,
         cx: &Cx,
-        client: &ArchiveClient,
+        reader: &ArchiveReader,
         kept: Option<Kept>,
         wait: bool,
     ) -> Result<(Catalogue, Timestamp), LookError> {
@@ -118,14 +117,14 @@ impl PostgresArchive {
             if wait || !self.whole_is_due(&kept, cx.now) {
                 let mut catalogue = kept.catalogue;
                 let holes = holes(&self.fact(&catalogue, cx.now, &[]));
-                client.list_more(&mut catalogue, &holes).await?;
+                reader.list_more(&mut catalogue, &holes).await?;
                 return Ok((catalogue, kept.listed_whole));
             }
-            let mut catalogue = client.list_whole(Pace::Cheap).await?;
+            let mut catalogue = reader.list_whole(Pace::Cheap).await?;
             catalogue.carry_over(kept.catalogue);
             return Ok((catalogue, cx.now));
         }
-        Ok((client.list_whole(Pace::Cheap).await?, cx.now))
+        Ok((reader.list_whole(Pace::Cheap).await?, cx.now))
     }
 
     fn whole_is_due(&self, kept: &Kept, now: Timestamp) -> bool {
@@ -134,7 +133,7 @@ impl PostgresArchive {
         kept.catalogue.counts().0 <= self.rule.small || age >= self.rule.whole_every || age < SignedDuration::ZERO
     }
 
-    async fn look(&self, client: &ArchiveClient, cx: &Cx, known: &Known) -> Observation {
+    async fn look(&self, reader: &ArchiveReader, cx: &Cx, known: &Known) -> Observation {
         let kept = Kept::of(known.memory.as_ref(), &self.settings.place);
         let known_backups = kept.as_ref().map(|kept| kept.backups.clone()).unwrap_or_default();
         let mut seen = Observation::default();
@@ -142,7 +141,7 @@ impl PostgresArchive {
         if let Some(kept) = kept.as_ref().filter(|kept| wait && self.whole_is_due(kept, cx.now)) {
             seen.gaps.push(facts::gap_of_budget(&self.settings, kept.listed_whole));
         }
-        let (mut catalogue, listed_whole) = match self.list(cx, client, kept, wait).await {
+        let (mut catalogue, listed_whole) = match self.list(cx, reader, kept, wait).await {
             Ok(listed) => listed,
             Err(error) => {
                 seen.gaps.push(facts::gap_of_look(&self.settings, &error));
@@ -150,7 +149,7 @@ impl PostgresArchive {
             }
         };
         if catalogue.counts().0 == 0 {
-            match client.neighbours(&self.settings.place.prefix).await {
+            match reader.neighbours(&self.settings.place.prefix).await {
                 Ok(neighbours) => seen.controls.push(facts::control(&self.settings, &neighbours)),
                 Err(error) => {
                     seen.gaps.push(facts::gap_of_look(&self.settings, &error.into()));
@@ -158,14 +157,14 @@ impl PostgresArchive {
                 }
             }
         }
-        let mut end = client.read_small(&mut catalogue).await;
+        let mut end = reader.read_small(&mut catalogue).await;
         settle(&mut catalogue, &mut end);
         if let Some(gap) = facts::gap_of_read(&self.settings, &end) {
             // Without its records nobody can judge an archive: no fact, so that nothing is called missing that was not read.
             seen.gaps.push(gap);
             return seen;
         }
-        let headers = client.read_headers(&mut catalogue).await;
+        let headers = reader.read_headers(&mut catalogue).await;
         if let Some(gap) = facts::gap_of_read(&self.settings, &headers) {
             seen.gaps.push(gap);
         }
@@ -193,7 +192,7 @@ impl Observe for PostgresArchive {
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
         // Other observers ask the same store at the same time: what is counted here is ours alone.
         let store = self.store.metered();
-        let mut seen = self.look(&self.client(store.clone(), cx), cx, known).await;
+        let mut seen = self.look(&self.reader(store.clone(), cx), cx, known).await;
         seen.requests = store.requests();
         seen
     }
