@@ -16,17 +16,18 @@ demo: ## set up real servers, then: healthy, proven, broken, found; cleans up
 	target/debug/demo
 
 # One cargo call builds everything that tests need, the lab's tools with it, so that no crate is built with two sets of features.
+# The feature `lab` compiles the points in at which the kill tests end the program.
 test: ## install what the tests need, then run all of them
-	$(CARGO) test --locked --workspace --no-run
+	$(CARGO) test --locked --workspace --features dalsegno/lab --no-run
 	target/debug/lab-tools
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace --features dalsegno/lab
 
 lint: ## format and clippy, warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 lab-tools: ## install the lab's servers into $(CACHE)
-	$(CARGO) test --locked --workspace --no-run
+	$(CARGO) test --locked --workspace --features dalsegno/lab --no-run
 	target/debug/lab-tools
 
 corpus: ## how many of the recorded real faults are named; ends with CORPUS <named> <visible> <alarms on twins>

@@ -12,6 +12,7 @@ CREATE TABLE runs (
     exit_code     INTEGER,
     host          TEXT    NOT NULL,
     boot          TEXT    NOT NULL,
+    pid_namespace TEXT    NOT NULL,
     pid           INTEGER NOT NULL,
     process_start INTEGER NOT NULL,
     CHECK ((state = 'running') = (ended IS NULL))
@@ -91,10 +92,7 @@ CREATE INDEX run_findings_by_finding ON run_findings (finding);
 
 CREATE TABLE recovery_points (
     subject       TEXT    NOT NULL,
-    store         TEXT    NOT NULL,
-    bucket        TEXT    NOT NULL,
-    prefix        TEXT    NOT NULL,
-    server        TEXT    NOT NULL,
+    place         TEXT    NOT NULL CHECK (json_valid(place)),
     mechanism     TEXT    NOT NULL,
     name          TEXT    NOT NULL,
     possible_from INTEGER NOT NULL,
@@ -103,23 +101,21 @@ CREATE TABLE recovery_points (
     first_seen    INTEGER NOT NULL,
     last_seen     INTEGER NOT NULL,
     gone_at       INTEGER,
-    PRIMARY KEY (subject, store, bucket, prefix, server, mechanism, name)
+    PRIMARY KEY (subject, place, mechanism, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE drills (
-    run      INTEGER PRIMARY KEY REFERENCES runs (number),
-    sha256   TEXT    NOT NULL UNIQUE,
-    subject  TEXT    NOT NULL,
-    verdict  TEXT    NOT NULL CHECK (verdict IN ('proven', 'failed', 'unknown')),
-    store    TEXT, -- the place that was restored from; NULL when the drill did not come so far
-    bucket   TEXT,
-    prefix   TEXT,
-    server   TEXT,
-    backup   TEXT,
-    began    INTEGER NOT NULL,
-    ended    INTEGER NOT NULL,
-    taken_in INTEGER NOT NULL,
-    evidence TEXT    NOT NULL CHECK (json_valid(evidence))
+    run       INTEGER PRIMARY KEY REFERENCES runs (number),
+    sha256    TEXT    NOT NULL UNIQUE,
+    subject   TEXT    NOT NULL,
+    verdict   TEXT    NOT NULL CHECK (verdict IN ('proven', 'failed', 'unknown')),
+    place     TEXT CHECK (json_valid(place)), -- with mechanism and name the recovery point; NULL when the drill did not come so far
+    mechanism TEXT,
+    name      TEXT,
+    began     INTEGER NOT NULL,
+    ended     INTEGER NOT NULL,
+    taken_in  INTEGER NOT NULL,
+    evidence  TEXT    NOT NULL CHECK (json_valid(evidence))
 ) STRICT;
 CREATE INDEX drills_by_subject ON drills (subject, ended);
 

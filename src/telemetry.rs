@@ -3,8 +3,12 @@
 use std::io::{IsTerminal, Write};
 
 use indicatif::MultiProgress;
+use tracing::{Level, Metadata};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// In which form logs are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -14,6 +18,13 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// Whether a log line of another crate may hold an access key: the S3 client shows identities when it resolves endpoints (debug)
+/// and when it signs (trace). Kept quiet whatever is asked for.
+fn may_tell_keys(line: &Metadata<'_>) -> bool {
+    let finest = if line.target() == "aws_smithy_runtime::client::orchestrator::endpoints" { Level::INFO } else { Level::DEBUG };
+    line.target().starts_with("aws_") && *line.level() > finest
 }
 
 /// Starts logging. `DALSEGNO_LOG` (a tracing filter) wins over `verbose` (0 = info of ours and warnings of others,
@@ -28,10 +39,11 @@ pub fn start(format: LogFormat, verbose: u8, bars: Option<MultiProgress>) {
     let filter = EnvFilter::try_from_env("DALSEGNO_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Stderr { bars }).with_target(verbose > 0);
+    let discreet = filter_fn(|line| !may_tell_keys(line));
     // Fails only when a logger is there already.
     let _ = match format {
-        LogFormat::Text => builder.with_ansi(colour).compact().try_init(),
-        LogFormat::Json => builder.with_ansi(false).json().flatten_event(true).try_init(),
+        LogFormat::Text => builder.with_ansi(colour).compact().finish().with(discreet).try_init(),
+        LogFormat::Json => builder.with_ansi(false).json().flatten_event(true).finish().with(discreet).try_init(),
     };
 }
 

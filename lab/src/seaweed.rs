@@ -17,7 +17,7 @@ use crate::home::Folder;
 use crate::s3::{Client, Keys};
 use crate::{LabError, Process, Tool, User, ports};
 
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_mins(1);
 
 /// The identities that the server knows.
 #[derive(Debug, Clone)]

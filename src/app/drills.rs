@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use futures::future::BoxFuture;
+
 use super::{App, AppError};
-use crate::conductor::drill::{Drillable, list_evidence, read_evidence};
-use crate::domain::{Requests, Subject, Verdict};
+use crate::conductor::drill::{Drillable, Ground, Unwatched, Watch, list_evidence, read_evidence};
+use crate::conductor::{Swept, drill_guard, sweep_for_pass};
+use crate::domain::{Act, Cx, Expects, Placeholder, Requests, Subject, Verdict};
 use crate::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use crate::store::Store;
 
@@ -52,15 +55,48 @@ impl App {
         }
         let databases = settings.postgres.iter().map(|of| Drillable {
             subject: of.subject.clone(),
-            place: of.place.clone(),
-            system_id: of.system_id,
+            place: of.place.clone().into(),
+            expects: Expects::BaseAndWal { system: of.system_id },
             policy: of.policy,
+            checks: of.checks.iter().map(|check| check.name.clone()).collect(),
+            placeholders: self.placeholders_of(&of.subject),
         });
         Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores })
+    }
+
+    fn placeholders_of(&self, subject: &Subject) -> Vec<Placeholder> {
+        self.loaded.placeholders.iter().filter(|placeholder| &placeholder.subject == subject).cloned().collect()
+    }
+}
+
+/// Who acts in drills, in the form that the ground of a drill wants.
+pub struct Actors<'a> {
+    drills: &'a Drills,
+    acts: [&'a dyn Act; 1],
+    requests: Box<dyn Fn() -> Requests + Send + Sync + 'a>,
+}
+
+impl Actors<'_> {
+    /// The ground that drills of this site stand on.
+    pub fn ground<'b>(&'b self, site: &'b str, watch: &'b dyn Watch) -> Ground<'b> {
+        Ground { site, drills: &self.drills.folder, acts: &self.acts, guard: &drill_guard, watch, requests: &*self.requests }
     }
 }
 
 impl Drills {
+    /// Who acts.
+    pub fn actors(&self) -> Actors<'_> {
+        Actors { drills: self, acts: [&self.restorer], requests: Box::new(|| self.requests()) }
+    }
+
+    /// Sweeps drills whose process is gone, for a pass.
+    pub fn sweep<'a>(&'a self, site: &'a str, cx: Cx) -> BoxFuture<'a, Swept> {
+        Box::pin(async move {
+            let actors = self.actors();
+            sweep_for_pass(&cx, &actors.ground(site, &Unwatched)).await
+        })
+    }
+
     /// Requests that were made of all stores so far.
     pub fn requests(&self) -> Requests {
         let mut sum = Requests::default();

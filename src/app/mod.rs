@@ -19,7 +19,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use crate::config;
-pub use drills::Drills;
+pub use drills::{Actors, Drills};
 pub use error::AppError;
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
@@ -34,8 +34,8 @@ pub use crate::restore::VERBS;
 use crate::conductor::{Budget, Notify};
 use crate::config::{Loaded, Settings};
 use crate::domain::{Expected, StoreId};
-use crate::ledger::ProcessIdentity;
 use crate::notify::{Channel, Heartbeat};
+use crate::process::Process;
 use crate::store::Store;
 use crate::tap::http::{LiveHttp, LiveHttpOptions};
 
@@ -72,7 +72,7 @@ impl App {
 
     /// Opens the ledger; runs of dead processes are closed as interrupted.
     pub async fn ledger(&self, now: Timestamp) -> Result<Ledger, AppError> {
-        let me = ProcessIdentity::current().map_err(AppError::Process)?;
+        let me = Process::this().map_err(AppError::Process)?;
         Ok(Ledger::open(&self.settings().state_folder, now, me).await?)
     }
 

@@ -105,7 +105,7 @@ pub async fn probe_named(named: &NamedStore, read_only: bool, now: Timestamp) ->
     config.own_prefix = Some(Prefix::new(&named.prefix));
     if let Some(dialect) = named.dialect {
         config.dialect = dialect;
-        crate::store::default_region(dialect).clone_into(&mut config.region);
+        config.region = crate::store::default_region(dialect, &config.endpoint);
     }
     if let Some(region) = &named.region {
         config.region.clone_from(region);

@@ -13,7 +13,8 @@ use crate::archive::Catalogue;
 use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
 use crate::config;
 use crate::domain::{Cx, Evidence, Quiet, RunId, Subject};
-use crate::ledger::{Ledger, ProcessIdentity};
+use crate::ledger::Ledger;
+use crate::process::Process;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::objectstore::keep::KeepArchive;
 use crate::reader::{ArchiveReader, Pace};
@@ -107,7 +108,7 @@ impl App {
     async fn drills_to_remember(&self, ledger: &Ledger) -> Result<Vec<Evidence>, AppError> {
         let mut drills = ledger.last_drills().await?;
         for of in &self.settings().postgres {
-            let proof = ledger.last_proof(&of.subject, &of.place).await?;
+            let proof = ledger.last_proof(&of.subject, &of.place.clone().into()).await?;
             drills.extend(proof.filter(|proof| drills.iter().all(|known| known.run != proof.run)));
         }
         drills.sort_by_key(|drill| drill.ended);
@@ -127,7 +128,7 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
         let ledger = if let Some(ledger) = &opened {
             ledger.clone()
         } else {
-            let me = ProcessIdentity::current().map_err(AppError::Process)?;
+            let me = Process::this().map_err(AppError::Process)?;
             let ledger = Ledger::open(scratch.path(), now, me).await?;
             remember(folder, &ledger, now).await?;
             opened.insert(ledger).clone()

@@ -13,8 +13,8 @@ use super::key::{history_key, partial_key, segment_key};
 use super::name::{SegmentName, SegmentSize};
 use super::wals::{Seen, moment};
 use crate::domain::{
-    ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, OrphanHistory, PartialInside, Place, SegmentSeen, Subject,
-    SystemId, SystemSeen, WalGap, Window,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen,
+    Subject, SystemId, SystemSeen, WalGap, Window,
 };
 
 /// Names of a list that are told; the rest are counted.
@@ -63,7 +63,7 @@ impl Catalogue {
     pub fn fact(
         &self,
         subject: &Subject,
-        place: &Place,
+        place: &ArchivePlace,
         listed_at: Timestamp,
         expected_system: Option<SystemId>,
         known: &[String],
@@ -158,7 +158,7 @@ impl Catalogue {
             record_written: objects.record.as_ref().and_then(|seen| seen.written),
             missing: done.map(|info| objects.missing(info)).unwrap_or_default(),
             missing_wal: done.and_then(|info| Base::of(id, info).ok()).map(|base| self.missing_wal(&base)).unwrap_or_default(),
-            keep: objects.keep.as_ref().map(|_| objects.keep_word.clone().unwrap_or_default()),
+            keep: objects.keep.as_ref().map(|_| Keep::of(objects.keep_word.as_deref().unwrap_or_default())),
         }
     }
 

@@ -11,7 +11,7 @@
 //!    [`Catalogue::note_header`] ([`Catalogue::headers_wanted`] says which).
 //! 3. [`Catalogue::fact`] is the [`crate::domain::ArchiveFact`]; [`Catalogue::choose`] is a [`RestorePlan`] or a [`Refusal`].
 //!
-//! A plan names keys below the root: put [`crate::domain::Place::root`] in front. [`RestorePlan::segments`] iterates all segments in
+//! A plan names keys below the root: put [`crate::domain::ArchivePlace::root`] in front. [`RestorePlan::segments`] iterates all segments in
 //! replay order; [`RestorePlan::segment`] finds one by name.
 //!
 //! [`Compression`] decodes: [`Compression::reader`] streams a base tar, [`Compression::whole_segment`] inflates one WAL segment to its

@@ -164,8 +164,8 @@ fn remark(backup: &BaseBackup) -> String {
     if let Some(first) = backup.missing_wal.first() {
         words.push(format!("WAL {first} missing"));
     }
-    if let Some(keep) = &backup.keep {
-        words.push(format!("keep {keep}").trim_end().to_owned());
+    if let Some(keep) = backup.keep {
+        words.push(keep.as_str().to_owned());
     }
     words.join("; ")
 }

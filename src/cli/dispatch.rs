@@ -4,22 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::context::Context;
 use super::drill::Steps;
 use super::failure::say;
 use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
-use crate::app::{App, AppError, Drills, Ledger, VERBS, probe_named};
-use crate::conductor::drill::{Ground, SweptHow, Unwatched, sweep_drills};
-use crate::conductor::{self, Before, Pass, Swept};
-use crate::domain::{Act, Cx, ExitCode, Explained, Permit, Progress};
+use crate::app::{App, AppError, Ledger, VERBS, probe_named};
+use crate::conductor::{self, Before, Pass};
+use crate::domain::{ExitCode, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
-const DRILL_LIMIT: Duration = Duration::from_secs(86_400);
+const DRILL_LIMIT: Duration = Duration::from_hours(24);
 /// A person waits for an audit of a large archive.
-const AUDIT_LIMIT: Duration = Duration::from_secs(3_600);
+const AUDIT_LIMIT: Duration = Duration::from_hours(1);
 
 /// What commands share: where the configuration lies, and where progress goes.
 pub(super) struct Desk<'a> {
@@ -57,7 +55,7 @@ impl Desk<'_> {
             budgets: &budgets,
             provider_limit,
             drills: &drills.folder,
-            sweep: &|cx| sweep_of(&drills, &site, cx),
+            sweep: &|cx| drills.sweep(&site, cx),
             notify: notify.as_ref(),
             exit: args.rule(),
         };
@@ -142,16 +140,8 @@ impl Desk<'_> {
         let context = Context::begin(self.progress, DRILL_LIMIT)?;
         let drills = app.drills()?;
         let site = app.settings().site.clone();
-        let acts: [&dyn Act; 1] = [&drills.restorer];
-        let requests = || drills.requests();
-        let ground = Ground {
-            site: &site,
-            drills: &drills.folder,
-            acts: &acts,
-            guard: &|call, spec| guard(call, spec),
-            watch: &Steps,
-            requests: &requests,
-        };
+        let actors = drills.actors();
+        let ground = actors.ground(&site, &Steps);
         let exit = match &args.command {
             None => drill::start(&args.start, &context.cx, &ground, &drills.databases, self.out).await?,
             Some(drill::Command::Gc(gc)) => drill::gc(gc, &context.cx, &ground, self.out).await?,
@@ -205,48 +195,4 @@ async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Ledger>, Ap
         return Ok(None);
     }
     app.ledger(now).await.map(Some)
-}
-
-/// What may be done in a drill: looking, and making things of our own. Whatever changes or destroys has no place in one yet.
-fn guard(call: &crate::domain::Call, spec: &crate::domain::VerbSpec) -> Permit {
-    use crate::domain::{Refused, Risk};
-    match spec.risk {
-        Risk::Looks | Risk::Sandbox => Permit::Yes,
-        Risk::Changes | Risk::Destroys => Permit::No(Refused {
-            why: format!("{} {}: no policy allows that in a drill", call.verb, spec.risk.as_str()),
-            hint: "leave the step out of the runbook".to_owned(),
-        }),
-    }
-}
-
-/// Sweeps drills whose process is gone, in the words of a pass.
-fn sweep_of<'a>(drills: &'a Drills, site: &'a str, cx: Cx) -> BoxFuture<'a, Swept> {
-    Box::pin(async move {
-        let acts: [&dyn Act; 1] = [&drills.restorer];
-        let requests = || drills.requests();
-        let ground = Ground {
-            site,
-            drills: &drills.folder,
-            acts: &acts,
-            guard: &|call, spec| guard(call, spec),
-            watch: &Unwatched,
-            requests: &requests,
-        };
-        let mut told = Swept::default();
-        match sweep_drills(&cx, &ground).await {
-            Ok(swept) => swept.into_iter().for_each(|one| tell(&mut told, one.run, one.how)),
-            Err(error) => told.stuck.push(format!("{error}; {}", error.hint().unwrap_or_default())),
-        }
-        told
-    })
-}
-
-fn tell(told: &mut Swept, run: crate::domain::RunId, how: SweptHow) {
-    match how {
-        SweptHow::Living => {}
-        SweptHow::Discarded => told.closed.push(format!("drill {run}: nothing was begun, folder removed")),
-        SweptHow::Closed { left_over } if left_over.is_empty() => told.closed.push(format!("drill {run}: closed as interrupted")),
-        SweptHow::Closed { left_over } => told.stuck.push(format!("drill {run}: left over {}", left_over.join(", "))),
-        SweptHow::Stuck { why, hint } => told.stuck.push(format!("drill {run}: {why} ({hint})")),
-    }
 }

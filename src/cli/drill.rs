@@ -13,7 +13,7 @@ use crate::conductor::drill::{
     step_line, sweep_drills, swept_exit,
 };
 use crate::conductor::runbook::script;
-use crate::domain::{Cx, ExitCode, Isolation, StepRecord, Undone, duration_in_words};
+use crate::domain::{Cx, Effect, ExitCode, Isolation, StepRecord, Touch, Undone, duration_in_words};
 
 /// Restore for real into a sandbox, check the data, measure RPO and RTO, clean up, keep evidence.
 #[derive(Clone, Debug, clap::Args)]
@@ -93,8 +93,9 @@ fn isolation(word: &str) -> Result<Isolation, String> {
 pub async fn start(args: &Start, cx: &Cx, ground: &Ground<'_>, databases: &[Drillable], out: &Out) -> Result<ExitCode, Failure> {
     let swept = if args.plan { Vec::new() } else { sweep_drills(cx, ground).await? };
     tell_swept(&swept, false);
-    let database = choose(databases, args.db.as_deref())?;
-    let script = script(args.runbook.as_deref().unwrap_or("pg-restore"))?;
+    let runbook = args.runbook.as_deref().unwrap_or("pg-restore");
+    let database = choose(databases, args.db.as_deref(), runbook)?;
+    let script = script(runbook)?;
     let ready = ready(cx.run, ground, database, &script, &given(args), args.isolation)?;
     if args.plan {
         return show_plan(&ready, ground, out);
@@ -165,9 +166,9 @@ pub fn plan_text(ready: &Ready, outlook: &[Outlook]) -> String {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let _ = writeln!(text, "  {:<10}   {name}: {}", "", super::out::visible(&value));
         }
-        for (what, object) in &step.objects {
-            let back = if step.taken_back && what == "make" { " (removed at the end, whatever happens)" } else { "" };
-            let _ = writeln!(text, "  {:<10}   {what} {}{back}", "", super::out::visible(object));
+        for Touch { effect, what } in &step.touches {
+            let back = if step.taken_back && *effect == Effect::Make { " (removed at the end, whatever happens)" } else { "" };
+            let _ = writeln!(text, "  {:<10}   {} {}{back}", "", effect.as_str(), super::out::visible(what));
         }
         if let Some(refused) = &step.refused {
             let _ = writeln!(text, "  {:<10}   REFUSED: {}\n  {:<10}   hint: {}", "", refused.why, "", refused.hint);

@@ -6,10 +6,7 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::out::{Out, Tone};
-use crate::domain::{CODES, CodeSpec, Exit, ExitCode, Explained, code};
-
-/// How alike a name must be to be offered.
-const NEAR: f64 = 0.72;
+use crate::domain::{CODES, CodeSpec, Exit, ExitCode, Explained, code, nearest_few};
 
 /// What a finding means, what is lost if nobody acts, and what to do.
 #[derive(Clone, Debug, clap::Args)]
@@ -82,13 +79,7 @@ pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
 
 /// Codes that look like `asked`, the nearest first, at most three.
 pub fn near(asked: &str, codes: &[CodeSpec]) -> Vec<&'static str> {
-    let alike = |code: &str| {
-        let whole = strsim::jaro_winkler(asked, code);
-        if code.contains(asked) && asked.len() >= 3 { whole.max(0.9) } else { whole }
-    };
-    let mut scored: Vec<_> = codes.iter().map(|row| (alike(row.code), row.code)).filter(|(score, _)| *score >= NEAR).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored.into_iter().take(3).map(|(_, code)| code).collect()
+    nearest_few(asked, codes.iter().map(|row| row.code), 3)
 }
 
 /// All codes with their titles.

@@ -8,7 +8,10 @@ use super::failure::Failure;
 use super::history::{result, took};
 use super::out::{Out, visible};
 use crate::app::{Ledger, RunState, ShownFinding, ShownRun};
-use crate::domain::{Evidence, ExitCode, Outcome3, Requests, Sample, StoreId, Verdict, age, bytes_in_words, duration_in_words};
+use crate::domain::{
+    CheckEnd, Evidence, ExitCode, Requests, Restored, RestoredBy, Sample, StoreId, Verdict, age, bytes_in_words,
+    duration_in_words,
+};
 
 /// One recorded run: what was seen, found, sent and started.
 #[derive(Clone, Debug, clap::Args)]
@@ -92,20 +95,15 @@ fn drill(evidence: &Evidence, sha256: Option<&str>, now: Timestamp) -> String {
     if let Some(as_of) = evidence.rpo.data_as_of {
         let _ = write!(text, "\n  data as of {as_of} ({})", age(as_of, now));
     }
-    if let Some(drilled) = &evidence.drilled {
-        let _ = write!(
-            text,
-            "\n  base {} from {}, {} segments",
-            visible(&drilled.backup),
-            visible(&drilled.place.to_string()),
-            drilled.segments
-        );
+    if let Some(Restored { place, name, by }) = &evidence.restored {
+        let RestoredBy::BaseAndWal { segments, .. } = by;
+        let _ = write!(text, "\n  base {} from {}, {segments} segments", visible(name), visible(&place.to_string()));
     }
-    let passed = evidence.assertions.iter().filter(|check| check.outcome == Outcome3::Passed).count();
+    let passed = evidence.assertions.iter().filter(|check| check.end == CheckEnd::Passed).count();
     let _ =
         write!(text, "\n  {passed} of {} checks passed · isolation {}", evidence.assertions.len(), evidence.isolation.as_str());
-    for check in evidence.assertions.iter().filter(|check| check.outcome != Outcome3::Passed) {
-        let word = if check.outcome == Outcome3::Failed { "failed" } else { "undecided" };
+    for check in evidence.assertions.iter().filter(|check| check.end != CheckEnd::Passed) {
+        let word = if check.end == CheckEnd::Failed { "failed" } else { "undecided" };
         let (name, expected, seen) = (visible(&check.name), visible(&check.expected), visible(&check.seen));
         let _ = write!(text, "\n  {word}  {name}: expected {expected}, seen {seen}");
     }

@@ -14,7 +14,7 @@ pub use crate::execution::{
 pub use crate::runbook::{Mistakes, Plan};
 
 use crate::domain::{
-    Act, Cx, Evidence, Exit, ExitCode, Explained, Guard, Isolation, Place, Policy, Requests, RunId, Subject, SystemId,
+    Act, Cx, Evidence, Exit, ExitCode, Expects, Explained, Guard, Isolation, Place, Placeholder, Policy, Requests, RunId, Subject,
 };
 use crate::execution::{EVIDENCE_FILE, Hands, How, Interrupted, Journal, run, sweep, unclosed, write_evidence};
 use crate::runbook::{Mistake, check, plan};
@@ -47,10 +47,14 @@ pub struct Drillable {
     pub subject: Subject,
     /// Where its archive lies.
     pub place: Place,
-    /// The system that the configuration expects.
-    pub system_id: Option<SystemId>,
+    /// By which mechanism it is drilled, and what of it must come back.
+    pub expects: Expects,
     /// How good its backups must be: RPO and RTO are the drill's budgets.
     pub policy: Policy,
+    /// Names of the checks that the configuration asks for.
+    pub checks: Vec<String>,
+    /// Placeholders that stand where something of it should.
+    pub placeholders: Vec<Placeholder>,
 }
 
 /// A runbook's text and where it comes from.
@@ -169,11 +173,12 @@ impl Explained for DrillError {
     }
 }
 
-/// The database that a person means: its name, the end of its subject, or the only one there is.
-pub fn choose<'a>(databases: &'a [Drillable], wanted: Option<&str>) -> Result<&'a Drillable, DrillError> {
+/// The database that a person means: its name, the end of its subject, or the only one there is. `runbook` is what shall be run on it.
+pub fn choose<'a>(databases: &'a [Drillable], wanted: Option<&str>, runbook: &str) -> Result<&'a Drillable, DrillError> {
     let names = || databases.iter().map(|database| database.subject.to_string()).collect::<Vec<_>>().join(", ");
     let refused = |why: String, hint: String| Err(DrillError::NoDatabase { why, hint });
     let first = databases.first().map_or("NAME", |database| database.subject.name());
+    let again = || format!("dalsegno drill {runbook} --db {first}");
     let found: Vec<&Drillable> = match wanted {
         None => databases.iter().collect(),
         Some(wanted) => databases.iter().filter(|database| database.subject.answers_to(wanted)).collect(),
@@ -181,20 +186,24 @@ pub fn choose<'a>(databases: &'a [Drillable], wanted: Option<&str>) -> Result<&'
     match (found.as_slice(), wanted) {
         ([only], _) => Ok(only),
         ([], None) => refused("the configuration names no database to drill".to_owned(), "write one:  dalsegno init".to_owned()),
-        ([], Some(wanted)) => {
-            refused(format!("no database \"{wanted}\" (known: {})", names()), format!("dalsegno drill pg-restore --db {first}"))
-        }
-        (_, None) => {
-            refused(format!("there are several databases: {}", names()), format!("dalsegno drill pg-restore --db {first}"))
-        }
+        ([], Some(wanted)) => refused(format!("no database \"{wanted}\" (known: {})", names()), again()),
+        (_, None) => refused(format!("there are several databases: {}", names()), again()),
         (_, Some(wanted)) => {
             refused(format!("\"{wanted}\" can mean several of: {}", names()), "name it by its whole subject".to_owned())
         }
     }
 }
 
-/// Checks the text and binds the parameters. `given` comes from the command line; subject and budgets are filled in from the
-/// configuration where the runbook asks for them. Isolation is never less than the runbook says.
+/// Parameters that only the configuration gives, and where it does.
+const CONFIGURED: &[(&str, &str)] = &[
+    ("subject", "the database is chosen by --db NAME"),
+    ("rto", "it is policy.rto of the database in the configuration"),
+    ("rpo", "it is policy.rpo of the database in the configuration"),
+];
+
+/// Checks the text and binds the parameters. `given` comes from the command line; subject and budgets come from the configuration
+/// alone, so that no drill can be of another database, or easier, than its evidence says. Isolation is never less than the runbook
+/// says.
 pub fn ready(
     run: RunId,
     ground: &Ground<'_>,
@@ -206,17 +215,29 @@ pub fn ready(
     let mistakes = |mistakes: Vec<Mistake>| Mistakes { file: script.file.clone(), mistakes };
     let verbs: Vec<_> = ground.acts.iter().flat_map(|act| act.verbs().iter().copied()).collect();
     let checked = check(&script.text, &verbs).map_err(mistakes)?;
+    let not_theirs = CONFIGURED.iter().filter(|(name, _)| given.contains_key(*name));
+    let not_theirs: Vec<Mistake> = not_theirs
+        .map(|(name, whence)| Mistake {
+            line: 0,
+            column: 0,
+            path: format!("parameter {name}"),
+            what: format!("cannot be set: {whence}"),
+        })
+        .collect();
+    if !not_theirs.is_empty() {
+        return Err(mistakes(not_theirs).into());
+    }
     let policy = &database.policy;
     let mut given = given.clone();
     for parameter in &checked.runbook.parameters {
         let value = match (parameter.name.as_str(), parameter.kind) {
-            ("subject", runbook::Kind::Subject) => Some(database.subject.to_string()),
+            ("subject", _) => Some(database.subject.to_string()),
             ("rto", runbook::Kind::Duration) => policy.rto_seconds.map(|seconds| format!("{seconds}s")),
             ("rpo", runbook::Kind::Duration) => policy.rpo_seconds.map(|seconds| format!("{seconds}s")),
             _ => None,
         };
         if let Some(value) = value {
-            given.entry(parameter.name.clone()).or_insert(Value::String(value));
+            given.insert(parameter.name.clone(), Value::String(value));
         }
     }
     let plan = plan(&checked, run, &given).map_err(mistakes)?;
@@ -228,11 +249,21 @@ pub fn ready(
         runbook_sha256: plan.runbook_sha256.clone(),
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
         isolation: plan.isolation_at_least.max(isolation.unwrap_or(Isolation::None)),
-        rpo_budget_seconds: plan.rpo_seconds.or(policy.rpo_seconds),
-        rto_budget_seconds: plan.rto_seconds.or(policy.rto_seconds),
-        system_expected: database.system_id,
+        rpo_budget_seconds: tighter(plan.rpo_seconds, policy.rpo_seconds),
+        rto_budget_seconds: tighter(plan.rto_seconds, policy.rto_seconds),
+        expects: database.expects.clone(),
+        checks: database.checks.clone(),
+        placeholders: database.placeholders.clone(),
     };
     Ok(Ready { plan, declared })
+}
+
+/// A runbook may ask for more than the configuration, never for less.
+fn tighter(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 /// Runs a drill, cleans up, judges, and leaves one evidence file. Stopped through `cx.cancel`; must be awaited to its end.
@@ -249,7 +280,7 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
         interrupted: false,
         clean_up_seconds: Some(outcome.clean_up_seconds),
         left_over: outcome.left_over.clone(),
-        requests: since(requests_before, (ground.requests)()),
+        requests: (ground.requests)() - requests_before,
     };
     let judgement = drill::judge(&outcome.steps, &ready.declared, &course);
     let evidence = drill::evidence(ready.plan.run, &outcome.steps, &ready.declared, &course, &judgement);
@@ -260,16 +291,6 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
         tracing::warn!(%error, "the journal could not be closed");
     }
     Ok(Over { exit: judgement.exit, evidence, path })
-}
-
-fn since(before: Requests, now: Requests) -> Requests {
-    Requests {
-        class_a: now.class_a.saturating_sub(before.class_a),
-        class_b: now.class_b.saturating_sub(before.class_b),
-        free: now.free.saturating_sub(before.free),
-        bytes_in: now.bytes_in.saturating_sub(before.bytes_in),
-        bytes_out: now.bytes_out.saturating_sub(before.bytes_out),
-    }
 }
 
 /// Closes drills whose process is gone: takes back what they left and writes their evidence, never `proven`.

@@ -1,12 +1,9 @@
 //! Evidence of drills: taken in at the start of a pass, since a drill needs no ledger to run.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use crate::domain::{Cx, Explained, Finding, Severity, Subject};
-use crate::execution::{list_evidence, read_evidence};
+use crate::execution::{list_evidence, read_evidence_and_digest};
 use crate::ledger::{Ledger, LedgerError, TakenIn};
 
 /// Takes in what is new below `drills`. A file that cannot be read is a finding and stops nothing; errors of the ledger do.
@@ -17,16 +14,9 @@ pub(super) async fn take_in(ledger: &Ledger, drills: &Path, cx: &Cx) -> Result<V
     };
     let mut findings = Vec::new();
     for (_, path) in files {
-        let digest = match std::fs::read(&path) {
-            Ok(bytes) => hex(&Sha256::digest(&bytes)),
-            Err(error) => {
-                findings.push(unreadable_text(&path, &error.to_string(), "look at the file's rights"));
-                continue;
-            }
-        };
-        match read_evidence(&path) {
+        match read_evidence_and_digest(&path) {
             Err(error) => findings.push(unreadable(&path, &error)),
-            Ok(evidence) => match ledger.take_in(&evidence, &digest, cx.now).await {
+            Ok((evidence, digest)) => match ledger.take_in(&evidence, &digest, cx.now).await {
                 Ok(TakenIn::New | TakenIn::Known) => {}
                 Err(error @ (LedgerError::EvidenceNewer { .. } | LedgerError::EvidenceDiffers { .. })) => {
                     findings.push(unreadable(&path, &error));
@@ -39,25 +29,15 @@ pub(super) async fn take_in(ledger: &Ledger, drills: &Path, cx: &Cx) -> Result<V
 }
 
 fn unreadable(path: &Path, error: &dyn Explained) -> Finding {
-    unreadable_text(path, &error.to_string(), &error.hint().unwrap_or_default())
-}
-
-fn unreadable_text(path: &Path, why: &str, hint: &str) -> Finding {
+    let why = error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
     Finding {
         code: "evidence-unreadable".to_owned(),
         severity: Severity::Warning,
         subject: Subject::dalsegno("drills"),
         summary: format!("evidence at {} cannot be taken in: {why}", path.display()),
-        evidence: vec![why.to_owned()],
-        cause: why.to_owned(),
-        remedy: hint.to_owned(),
+        evidence: vec![why.clone()],
+        cause: why,
+        remedy: error.hint().unwrap_or_default(),
         could_not_look: false,
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -4,6 +4,7 @@
 //! follows are calls of conducting (backups, shipments, syncs); while nothing is conducted, a pass is its first two parts, and
 //! drills are processes of their own whose evidence the next pass takes in.
 
+mod allow;
 mod budget;
 mod check;
 mod doctor;
@@ -15,8 +16,10 @@ mod pass;
 mod replay;
 pub mod runbook;
 mod say;
+mod sight;
 mod status;
 
+pub use allow::{drill_guard, sweep_for_pass};
 pub use budget::Budget;
 pub use check::{Before, Checked, check};
 pub use doctor::{Examination, Examined, Reach, examine};

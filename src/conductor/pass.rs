@@ -12,10 +12,11 @@ use super::budget::{self, Budget};
 use super::look::{Look, Looked, Wave, read_by, waves};
 use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
+use super::sight::Sight;
 use super::{check, evidence};
 use crate::domain::{
-    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, FindingKey, Known, Observation, ProviderId, REQUESTS_LEFT, Requests,
-    Severity, StoreId, Subject, SubjectKind,
+    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Observation, ProviderId, REQUESTS_LEFT, Requests, Severity,
+    StoreId, Subject, SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;
@@ -177,7 +178,7 @@ async fn working_channels(work: &Pass<'_>, cx: &Cx, retried: &Delivery) -> Resul
     Ok(working)
 }
 
-fn channel_of(subject: &Subject) -> Option<&str> {
+pub(super) fn channel_of(subject: &Subject) -> Option<&str> {
     subject.path().strip_prefix("notify/").filter(|_| subject.kind() == SubjectKind::Dalsegno)
 }
 
@@ -228,7 +229,7 @@ pub(super) async fn proofs(ledger: &Ledger, observations: &[(ProviderId, Observa
     let mut proofs: Vec<Proof> = ledger.last_drills().await?.iter().map(Proof::from).collect();
     for fact in observations.iter().flat_map(|(_, observation)| &observation.facts) {
         if let Fact::Archive(archive) = fact
-            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place).await?
+            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place.clone().into()).await?
             && !proofs.iter().any(|known| known.run == proof.run)
         {
             proofs.push(Proof::from(&proof));
@@ -261,43 +262,4 @@ fn left_overs(swept: &Swept) -> Vec<Finding> {
         remedy: "dalsegno drill gc".to_owned(),
         could_not_look: false,
     }]
-}
-
-/// What was seen in this pass: a finding that is not found again is cleared only when its subject was.
-struct Sight {
-    seen: BTreeSet<Subject>,
-    gaps: BTreeSet<Subject>,
-    expected: BTreeSet<Subject>,
-    /// Channels that took a message since they were last found undeliverable.
-    working: BTreeSet<String>,
-}
-
-impl Sight {
-    fn new(expected: &Expected, observations: &[(ProviderId, Observation)], working: BTreeSet<String>) -> Self {
-        let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
-        let gaps = observations.iter().flat_map(|(_, observation)| &observation.gaps);
-        Self {
-            seen: facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect(),
-            gaps: gaps.filter(|gap| gap.what != FactKind::Sample).map(|gap| gap.subject.clone()).collect(),
-            expected: expected
-                .covers
-                .iter()
-                .map(|(subject, _)| subject.clone())
-                .chain(expected.placeholders.iter().map(|placeholder| placeholder.subject.clone()))
-                .collect(),
-            working,
-        }
-    }
-
-    fn looked_at(&self, key: &FindingKey) -> bool {
-        let subject = &key.subject;
-        if subject.kind() == SubjectKind::Dalsegno {
-            return channel_of(subject).is_none_or(|channel| self.working.contains(channel));
-        }
-        // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own.
-        if !self.expected.contains(subject) || key.code == "config-placeholder-unresolved" {
-            return true;
-        }
-        self.seen.contains(subject) && !self.gaps.contains(subject)
-    }
 }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::evidence::hex;
-use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject};
+use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject, sha256_hex};
 use crate::ledger::{Ledger, LedgerError, RunKind, RunState};
+use crate::yaml;
 
 /// `expect.yaml`: what judging a recording must come to. A healthy twin has `findings: []`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +103,7 @@ impl Expectation {
     /// Reads `expect.yaml` of a folder; `None` when there is none, as in a recording of a user.
     pub fn read(folder: &Path) -> Result<Option<Self>, ReplayError> {
         let path = folder.join("expect.yaml");
-        if path.exists() { yaml(&path).map(Some) } else { Ok(None) }
+        if path.exists() { document(&path).map(Some) } else { Ok(None) }
     }
 }
 
@@ -131,7 +130,7 @@ pub async fn remember(folder: &Path, ledger: &Ledger, before: Timestamp) -> Resu
     let path = folder.join("ledger.jsonl");
     for (number, line) in lines(&path)?.into_iter().enumerate() {
         let Remembered::Drill { evidence } = json(&path, number, &line)?;
-        let digest = hex(&Sha256::digest(line.as_bytes()));
+        let digest = sha256_hex(&line);
         ledger.take_in(&evidence, &digest, before).await?;
     }
     let path = folder.join("samples.jsonl");
@@ -162,7 +161,7 @@ fn json<T: serde::de::DeserializeOwned>(path: &Path, number: usize, line: &str) 
         .map_err(|error| ReplayError::Malformed { path: path.to_owned(), why: format!("line {}: {error}", number + 1) })
 }
 
-fn yaml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReplayError> {
+fn document<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReplayError> {
     let text = std::fs::read_to_string(path).map_err(|source| ReplayError::Io { what: "read", path: path.to_owned(), source })?;
-    serde_saphyr::from_str(&text).map_err(|error| ReplayError::Malformed { path: path.to_owned(), why: error.to_string() })
+    yaml::read(&text).map_err(|error| ReplayError::Malformed { path: path.to_owned(), why: error.to_string() })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::look::LOOK_SECONDS;
 use super::outcome::Counted;
-use crate::domain::{Expected, Finding, Severity, Subject, SubjectKind};
+use crate::domain::{Expected, Finding, RecoveryPoint, Severity, Subject, SubjectKind};
 use crate::ledger::{HistoryFilter, KnownPoint, Ledger, LedgerError, OpenFinding, RunKind, RunLine, RunState};
 
 /// A pass that is so many intervals old says nothing of now.
@@ -147,7 +147,7 @@ async fn line(
     let seen = last_seen(ledger, &subject, now).await?;
     let (standing, why) = state(&subject, &findings, seen, pass, stale);
     Ok(Line {
-        mechanism: newest.map(|known| format!("{} → {}", known.point.mechanism.as_str(), known.point.place.store)),
+        mechanism: newest.map(|known| mechanism(&known.point)),
         restorable_to: newest.and_then(|known| known.point.covered_until),
         proven,
         seen,
@@ -162,6 +162,12 @@ async fn last_seen(ledger: &Ledger, subject: &Subject, now: Timestamp) -> Result
     let from = now.checked_sub(SEEN_WITHIN).unwrap_or(Timestamp::MIN);
     let until = now.checked_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX);
     Ok(ledger.samples(subject, LOOK_SECONDS, from, until).await?.last().map(|(at, _)| *at))
+}
+
+/// `base+wal → minio`.
+fn mechanism(point: &RecoveryPoint) -> String {
+    let word = point.mechanism.as_str();
+    point.place.store().map_or_else(|| word.to_owned(), |store| format!("{word} → {store}"))
 }
 
 /// The nearest finding decides, unless nobody looked: what was not seen by the newest pass is at best unknown.

@@ -11,8 +11,7 @@ use super::notice;
 use super::placeholder::Kind;
 use super::settings::{DrillSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
 use super::tree::{Node, Shape, child};
-use super::walk::near;
-use crate::domain::{FactKind, Isolation, Secret, Severity, Subject};
+use crate::domain::{FactKind, Isolation, Secret, Severity, Subject, nearest};
 use crate::providers::objectstore::config::{self as objectstore, StoreFragment, StoreSettings};
 use crate::providers::postgres::config::{self as postgres, PostgresFragment, PostgresSettings};
 
@@ -243,7 +242,7 @@ fn troubles_of_store(work: &Work, store: Option<&str>, built: Option<&StoreBuilt
 
 fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let text = match near(asked, &names) {
+    let text = match nearest(asked, names.iter().copied()) {
         Some(name) => format!("there is no store \"{asked}\", did you mean \"{name}\"?"),
         None => format!("there is no store \"{asked}\""),
     };

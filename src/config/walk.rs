@@ -6,10 +6,8 @@ use super::mistake::Mistake;
 use super::placeholder::{Kind, is_placeholder};
 use super::schema::{Schema, choices, takes, words};
 use super::tree::{Entry, Node, Shape, child};
-use crate::domain::{Placeholder, Span, SpanError, Subject};
+use crate::domain::{Placeholder, Span, SpanError, Subject, nearest};
 
-/// How alike a key must be to be offered.
-const NEAR: f64 = 0.5;
 /// Longest name of a store, a database, a webhook.
 const LONGEST_NAME: usize = 63;
 
@@ -129,7 +127,7 @@ impl Walk<'_> {
             let (schema, _) = self.schema.resolve(schema);
             schema.get("properties").and_then(|properties| properties.get(&entry.key)).is_some()
         });
-        let text = match (near(&entry.key, &known), below) {
+        let text = match (nearest(&entry.key, known.iter().copied()), below) {
             (_, Some((parent, _))) => format!("unknown key here; it belongs below \"{parent}\""),
             (Some(name), None) => format!("unknown key, did you mean \"{name}\"?"),
             (None, None) => format!("unknown key; known here: {}", known.join(", ")),
@@ -179,10 +177,12 @@ impl Walk<'_> {
             Shape::Null => return,
             Shape::Text(text) if words.contains(&text.as_str()) => return,
             Shape::Text(text) => format!("\"{text}\""),
-            other => kind_word(other).to_owned(),
+            other => other.kind().to_owned(),
         };
-        let nearest = near(said.trim_matches('"'), words).map(|word| format!(", did you mean \"{word}\"?")).unwrap_or_default();
-        let text = format!("{said} is not one of {}{nearest}", words.join(", "));
+        let meant = nearest(said.trim_matches('"'), words.iter().copied())
+            .map(|word| format!(", did you mean \"{word}\"?"))
+            .unwrap_or_default();
+        let text = format!("{said} is not one of {}{meant}", words.join(", "));
         self.found.mistakes.push(Mistake::new(&node.at, path, "config-word-unknown", text));
     }
 
@@ -197,9 +197,10 @@ impl Walk<'_> {
                     if let Some((_, schema)) = choices.iter().find(|(key, _)| *key == entry.key) {
                         self.node(&entry.node, schema, &path);
                     } else {
-                        let nearest =
-                            near(&entry.key, &keys).map(|word| format!(", did you mean \"{word}\"?")).unwrap_or_default();
-                        let text = format!("unknown key{nearest} (here stands {one_of})");
+                        let meant = nearest(&entry.key, keys.iter().copied())
+                            .map(|word| format!(", did you mean \"{word}\"?"))
+                            .unwrap_or_default();
+                        let text = format!("unknown key{meant} (here stands {one_of})");
                         self.found.mistakes.push(Mistake::new(&entry.key_at, &path, "config-key-unknown", text));
                     }
                 }
@@ -209,7 +210,7 @@ impl Walk<'_> {
                 }
             }
             other => {
-                let text = format!("{} stands where {one_of} belongs", kind_word(other));
+                let text = format!("{} stands where {one_of} belongs", other.kind());
                 let example = keys.first().map(|key| format!("write it as {{{key}: …}}")).unwrap_or_default();
                 self.found.mistakes.push(Mistake::new(&node.at, path, "config-type", text).hint(example));
             }
@@ -236,7 +237,7 @@ impl Walk<'_> {
             Some("Duration") => "a duration (15m, 35d)",
             _ => wanted_word(schema),
         };
-        let text = format!("{} stands where {wanted} belongs", kind_word(shape));
+        let text = format!("{} stands where {wanted} belongs", shape.kind());
         let mistake = Mistake::new(&node.at, path, "config-type", text);
         let quoted = takes(schema, "string") && matches!(shape, Shape::Number(_) | Shape::Bool(_));
         let hint = match name {
@@ -254,17 +255,6 @@ fn kind_of(path: &str, free: bool, secret: bool) -> Kind {
         _ if secret => Kind::Secret,
         Some("endpoint") => Kind::Url,
         _ => Kind::Plain,
-    }
-}
-
-const fn kind_word(shape: &Shape) -> &'static str {
-    match shape {
-        Shape::Null => "nothing",
-        Shape::Bool(_) => "true or false",
-        Shape::Number(_) => "a number",
-        Shape::Text(_) => "a text",
-        Shape::List(_) => "a list",
-        Shape::Map(_) => "a mapping",
     }
 }
 
@@ -289,17 +279,4 @@ fn is_name(text: &str) -> bool {
 
 fn is_variable(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// The known word that looks most like `asked`. `accessKeyId` and `access_key_id` look like `access-key-id`.
-pub(super) fn near<'a>(asked: &str, known: &[&'a str]) -> Option<&'a str> {
-    let mut plain = String::new();
-    for (index, c) in asked.chars().enumerate() {
-        if c.is_ascii_uppercase() && index > 0 && plain.ends_with(|c: char| c.is_ascii_lowercase()) {
-            plain.push('-');
-        }
-        plain.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
-    }
-    let scored = known.iter().map(|word| (strsim::normalized_damerau_levenshtein(&plain, word), *word));
-    scored.filter(|(score, _)| *score >= NEAR).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, word)| word)
 }

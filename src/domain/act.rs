@@ -99,15 +99,61 @@ impl Call {
     }
 }
 
+/// What happens to something that is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// It is made.
+    Make,
+    /// It was there, and is changed.
+    Change,
+    /// It was there, and is removed.
+    Remove,
+}
+
+impl Effect {
+    /// The word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Make => "make",
+            Self::Change => "change",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+/// One object that an act makes, changes or removes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touch {
+    /// What happens to it.
+    pub effect: Effect,
+    /// The object: a path, a name.
+    pub what: String,
+}
+
+impl Touch {
+    /// Something is made.
+    pub fn make(what: impl Into<String>) -> Self {
+        Self { effect: Effect::Make, what: what.into() }
+    }
+}
+
 /// What is about to be done: everything derived from run id + step, so that it can be found again without a handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
     /// The call.
     pub call: Call,
-    /// Objects that will be made, changed or removed, for `--plan` and for the sweep: (`make`|`change`|`remove`, what).
-    pub objects: Vec<(String, String)>,
+    /// What will be touched, for `--plan` and for the sweep.
+    pub touches: Vec<Touch>,
     /// The mark by which `look` and `undo` find what was made: a path, a label, a name.
     pub mark: Value,
+}
+
+impl Intent {
+    /// What will be made.
+    pub fn made(&self) -> Vec<&str> {
+        self.touches.iter().filter(|touch| touch.effect == Effect::Make).map(|touch| touch.what.as_str()).collect()
+    }
 }
 
 /// What the other side calls it: pid, path, uid, task id.

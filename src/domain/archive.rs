@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Subject, SystemId};
+use super::{ArchivePlace, Subject, SystemId};
 
 /// What backup.info says of a base backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +27,38 @@ pub enum BackupStatus {
     },
     /// Data without a record.
     NoRecord,
+}
+
+/// What a keep mark (`barman-cloud-backup-keep`) asks for: that retention leaves the base backup alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Kept with all WAL since, so that any later moment can be reached.
+    Full,
+    /// Kept with the WAL that makes it consistent, and no more.
+    Standalone,
+    /// There is a mark; it was not read, or its word is neither.
+    Unclear,
+}
+
+impl Keep {
+    /// By the mark's word.
+    pub fn of(word: &str) -> Self {
+        match word {
+            "full" => Self::Full,
+            "standalone" => Self::Standalone,
+            _ => Self::Unclear,
+        }
+    }
+
+    /// The words for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "keep full",
+            Self::Standalone => "keep standalone",
+            Self::Unclear => "keep",
+        }
+    }
 }
 
 /// A base backup, as the bucket shows it.
@@ -63,8 +95,8 @@ pub struct BaseBackup {
     pub missing: Vec<String>,
     /// Segments of `begin_wal..=end_wal` that are not in the archive.
     pub missing_wal: Vec<String>,
-    /// `full` or `standalone` when somebody asked to keep it.
-    pub keep: Option<String>,
+    /// Its keep mark, when somebody asked to keep it.
+    pub keep: Option<Keep>,
 }
 
 /// What could be restored from one base backup along one timeline path.
@@ -173,7 +205,7 @@ pub struct ArchiveFact {
     /// `pg/<site>/<environment>/<name>`.
     pub subject: Subject,
     /// Where it lies.
-    pub place: Place,
+    pub place: ArchivePlace,
     /// When the listing was made.
     pub listed_at: Timestamp,
     /// Objects under the archive's root.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Intent, Place, Receipt, Requests, RunId, Subject, SystemId, Undone, Verdict};
+use super::{Call, Intent, Mechanism, Place, Receipt, Requests, RunId, Subject, SystemId, Undone, Verdict};
 
 /// The version of the file's form. A reader refuses a newer one.
 pub const EVIDENCE_FORMAT: u32 = 1;
@@ -37,7 +37,7 @@ impl Isolation {
 /// How a single check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome3 {
+pub enum CheckEnd {
     /// As expected.
     Passed,
     /// Not as expected.
@@ -56,7 +56,7 @@ pub struct AssertionResult {
     /// What was seen, in words.
     pub seen: String,
     /// How it ended.
-    pub outcome: Outcome3,
+    pub end: CheckEnd,
     /// Whether stale data would have failed it. A proof needs at least one that is true.
     pub tells_stale: bool,
     /// Seconds it took.
@@ -74,20 +74,37 @@ pub struct Phase {
     pub bytes: Option<u64>,
 }
 
+/// How it is known up to which moment nothing can be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoveredBy {
+    /// By the time at which the newest unbroken segment was written into the store.
+    LastSegmentWritten,
+}
+
+impl CoveredBy {
+    /// The words for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LastSegmentWritten => "last segment written",
+        }
+    }
+}
+
 /// RPO by its two numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rpo {
-    /// Newest replayed commit.
+    /// The newest data that came back: of a database, the newest replayed commit.
     pub data_as_of: Option<Timestamp>,
     /// The latest moment up to which nothing can be missing.
     pub covered_until: Option<Timestamp>,
-    /// Where `covered_until` comes from: `source position` or `last segment written`.
-    pub covered_by: Option<String>,
+    /// How `covered_until` is known.
+    pub covered_by: Option<CoveredBy>,
     /// now − covered until, in seconds; `None` = unknown.
     pub seconds: Option<f64>,
 }
 
-/// Where recovery had to end, and where it did.
+/// Where recovery of a base backup with WAL had to end, and where it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryEnd {
     /// `end`, or the time that was asked for.
@@ -148,21 +165,64 @@ pub struct StepRecord {
     pub undone: Option<Undone>,
 }
 
-/// What the drill was of.
+/// What a drill expects to come back, by the mechanism that it restores by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Drilled {
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+pub enum Expects {
+    /// A base backup and WAL.
+    BaseAndWal {
+        /// The system that the configuration expects. When it names none, what backup.info says must come back.
+        system: Option<SystemId>,
+    },
+}
+
+impl Expects {
+    /// The mechanism.
+    pub const fn mechanism(&self) -> Mechanism {
+        match self {
+            Self::BaseAndWal { .. } => Mechanism::BaseAndWal,
+        }
+    }
+}
+
+/// What was restored: place, mechanism and name are those of the recovery point that is proven by it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restored {
     /// The place that was restored from.
     pub place: Place,
-    /// The base backup.
-    pub backup: String,
-    /// The system identifier that was expected, and the one that came back.
-    pub system_expected: Option<SystemId>,
-    /// What pg_control of the restored cluster says.
-    pub system_restored: Option<SystemId>,
-    /// Segments replayed.
-    pub segments: u64,
-    /// PostgreSQL that was started: its version and where it was found.
-    pub postgres: Option<String>,
+    /// The recovery point's name in its mechanism: the base backup's id.
+    pub name: String,
+    /// How, and what came back.
+    #[serde(flatten)]
+    pub by: RestoredBy,
+}
+
+/// What came back, by mechanism.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+pub enum RestoredBy {
+    /// A base backup and WAL.
+    BaseAndWal {
+        /// The system identifier that was expected.
+        system_expected: Option<SystemId>,
+        /// What pg_control of the restored cluster says.
+        system_restored: Option<SystemId>,
+        /// Segments replayed.
+        segments: u64,
+        /// PostgreSQL that was started: its version and where it was found.
+        postgres: Option<String>,
+        /// Where recovery ended.
+        recovery: Option<RecoveryEnd>,
+    },
+}
+
+impl RestoredBy {
+    /// The mechanism.
+    pub const fn mechanism(&self) -> Mechanism {
+        match self {
+            Self::BaseAndWal { .. } => Mechanism::BaseAndWal,
+        }
+    }
 }
 
 /// The evidence of one drill.
@@ -195,9 +255,7 @@ pub struct Evidence {
     /// Finding codes that the reasons stand for, if any.
     pub codes: Vec<String>,
     /// What was restored.
-    pub drilled: Option<Drilled>,
-    /// Where recovery ended.
-    pub recovery: Option<RecoveryEnd>,
+    pub restored: Option<Restored>,
     /// Isolation that was asked for at least.
     pub isolation_declared: Isolation,
     /// Isolation as shown.
@@ -208,7 +266,7 @@ pub struct Evidence {
     pub rpo: Rpo,
     /// Allowed RPO in seconds.
     pub rpo_budget_seconds: Option<f64>,
-    /// RTO: seconds from the start to a database that answers.
+    /// RTO: seconds from the start until what was restored answers.
     pub rto_seconds: Option<f64>,
     /// Allowed RTO in seconds.
     pub rto_budget_seconds: Option<f64>,

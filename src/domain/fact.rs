@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StoreId, Subject, SubjectKind};
+use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StoreId, StorePart, Subject, SubjectKind};
 
 /// The kinds of facts; a provider names those of the first wave that it needs, a gap names the one that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -11,6 +11,8 @@ use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StoreId, Subject, S
 pub enum FactKind {
     /// An object store: reachable, rights, clock, certificate, settings.
     Store,
+    /// A part of the look at a store that is asked beside its listing. Only gaps are of this kind: the rest of the fact stands.
+    StorePart(StorePart),
     /// A PostgreSQL archive in a store.
     Archive,
     /// What could be restored.
@@ -166,6 +168,21 @@ impl std::ops::AddAssign for Requests {
         self.free += other.free;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
+    }
+}
+
+/// What was made since an earlier reading of the same meter; never below zero.
+impl std::ops::Sub for Requests {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            class_a: self.class_a.saturating_sub(earlier.class_a),
+            class_b: self.class_b.saturating_sub(earlier.class_b),
+            free: self.free.saturating_sub(earlier.free),
+            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod archive;
 mod check;
 mod code;
 mod complaint;
+mod digest;
 mod evidence;
 mod expect;
 mod fact;
@@ -15,6 +16,7 @@ mod finding;
 mod hint;
 mod id;
 mod message;
+mod nearest;
 mod observe;
 mod place;
 mod point;
@@ -22,19 +24,25 @@ mod secret;
 mod span;
 mod store;
 mod subject;
+pub mod verb_names;
 mod verdict;
 mod words;
 
-pub use act::{Act, ActError, Call, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Undo, Undone, VerbSpec};
+pub use act::{
+    Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Touch, Undo, Undone,
+    VerbSpec,
+};
 pub use archive::{
-    ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, OrphanHistory, PartialInside, SegmentSeen, SystemSeen, WalGap,
-    Window,
+    ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
+    WalGap, Window,
 };
 pub use check::{Expectation, SqlCheck};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
+pub use digest::{hex, sha256_hex, unhex};
 pub use evidence::{
-    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Outcome3, Phase, RecoveryEnd, Rpo, StepEnd, StepRecord,
+    AssertionResult, CheckEnd, CoveredBy, EVIDENCE_FORMAT, Evidence, Expects, Isolation, Phase, RecoveryEnd, Restored,
+    RestoredBy, Rpo, StepEnd, StepRecord,
 };
 pub use expect::{Expected, Placeholder, Policy};
 pub use fact::{BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, Sample};
@@ -42,12 +50,15 @@ pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
 pub use message::Message;
+pub use nearest::{nearest, nearest_few};
 pub use observe::{Cx, Observe, Progress, Quiet};
-pub use place::{Place, Prefix, StoreId};
+pub use place::{ArchivePlace, Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
 pub use secret::{Secret, SecretRef};
 pub use span::{Span, SpanError};
-pub use store::{CertificateSeen, Dialect, LifecycleRule, Right, Rights, Setting, StoreFact, UploadSeen};
+pub use store::{
+    CertificateSeen, Dialect, Immutability, LifecycleRule, Right, Rights, Setting, StoreFact, StorePart, UploadSeen,
+};
 pub use subject::{Subject, SubjectError, SubjectKind};
 pub use verdict::{ExitCode, Verdict};
 pub use words::{age, bytes_in_words, duration_in_words, rate};

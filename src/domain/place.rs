@@ -67,9 +67,41 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Where an archive lies. A proof holds for one place only.
+/// Where backups lie. A proof holds for one place only. Its JSON is canonical (the kind first, then the fields in the order they
+/// are written here): the ledger compares places by it, so no field is ever moved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Place {
+    /// A PostgreSQL archive in an object store.
+    Archive(ArchivePlace),
+}
+
+impl Place {
+    /// The store that it lies on, if it lies on one.
+    pub const fn store(&self) -> Option<&StoreId> {
+        match self {
+            Self::Archive(place) => Some(&place.store),
+        }
+    }
+}
+
+impl From<ArchivePlace> for Place {
+    fn from(place: ArchivePlace) -> Self {
+        Self::Archive(place)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Archive(place) => place.fmt(f),
+        }
+    }
+}
+
+/// Where a PostgreSQL archive lies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ArchivePlace {
     /// The store, as configured.
     pub store: StoreId,
     /// Its bucket.
@@ -80,14 +112,14 @@ pub struct Place {
     pub server: String,
 }
 
-impl Place {
+impl ArchivePlace {
     /// The prefix that holds `base/` and `wals/`.
     pub fn root(&self) -> Prefix {
         self.prefix.child(&self.server)
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ArchivePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}/{}", self.store, self.bucket, self.root())
     }

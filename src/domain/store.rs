@@ -40,6 +40,67 @@ impl Dialect {
     }
 }
 
+/// A part of the look at a store, asked beside its listing: each is a call of its own that can fail alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StorePart {
+    /// HeadBucket: the region that the bucket lies in.
+    Region,
+    /// HeadObject: whether objects can be read.
+    Reading,
+    /// GetBucketVersioning.
+    Versioning,
+    /// GetObjectLockConfiguration.
+    ObjectLock,
+    /// GetBucketLifecycleConfiguration.
+    Lifecycle,
+    /// ListMultipartUploads.
+    Uploads,
+    /// ListObjectVersions.
+    Versions,
+    /// The chain that the endpoint shows.
+    Certificate,
+}
+
+impl StorePart {
+    /// The words for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Region => "the bucket's region",
+            Self::Reading => "whether objects can be read",
+            Self::Versioning => "versioning",
+            Self::ObjectLock => "object lock",
+            Self::Lifecycle => "lifecycle rules",
+            Self::Uploads => "unfinished uploads",
+            Self::Versions => "old versions",
+            Self::Certificate => "the certificate",
+        }
+    }
+}
+
+/// A claim about objects that cannot be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Immutability {
+    /// S3 object lock.
+    ObjectLock,
+    /// Bucket lock rules, as R2 has them.
+    BucketLock,
+    /// Nothing of the kind.
+    None,
+}
+
+impl Immutability {
+    /// The word for people and for the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ObjectLock => "object-lock",
+            Self::BucketLock => "bucket-lock",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Whether a key may do something. Learnt without writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,6 +124,8 @@ pub struct Rights {
     pub write: Right,
     /// ListMultipartUploads.
     pub list_uploads: Right,
+    /// ListObjectVersions; asked only where versioning is on.
+    pub list_versions: Right,
 }
 
 /// A bucket setting.
@@ -159,6 +222,6 @@ pub struct StoreFact {
     pub uploads: Setting<Vec<UploadSeen>>,
     /// Bytes of current and of non-current versions under the prefixes that we know, where versions could be listed.
     pub version_bytes: Option<(u64, u64)>,
-    /// What the configuration claims about immutability (`object-lock`, `bucket-lock`), to be held against the facts.
-    pub claimed_immutability: Option<String>,
+    /// What the configuration claims about immutability, to be held against the facts.
+    pub claimed_immutability: Option<Immutability>,
 }

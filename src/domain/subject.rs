@@ -22,6 +22,14 @@ impl SubjectKind {
     /// All kinds, for tables and documentation.
     pub const ALL: [Self; 4] = [Self::Pg, Self::Store, Self::Prefix, Self::Dalsegno];
 
+    /// The shipped runbook that proves a subject of this kind, if there is one.
+    pub const fn runbook(self) -> Option<&'static str> {
+        match self {
+            Self::Pg => Some("pg-restore"),
+            Self::Store | Self::Prefix | Self::Dalsegno => None,
+        }
+    }
+
     /// The word that stands before the first slash.
     pub const fn as_str(self) -> &'static str {
         match self {

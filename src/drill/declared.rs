@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Isolation, Place, Requests, Subject, SystemId};
+use crate::domain::{Expects, Isolation, Place, Placeholder, Requests, Subject};
 
 /// What the drill was declared to show. Kept in the journal, so that a later start can write the evidence of a killed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,8 +26,15 @@ pub struct Declared {
     pub rpo_budget_seconds: Option<f64>,
     /// Allowed RTO in seconds.
     pub rto_budget_seconds: Option<f64>,
-    /// The system that the configuration expects. When it names none, what backup.info says must come back.
-    pub system_expected: Option<SystemId>,
+    /// By which mechanism, and what of it must come back.
+    pub expects: Expects,
+    /// Names of the checks that the configuration asks for: each must have a result.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// Placeholders of the configuration that stand where something of this subject should: what they would have asked for is not
+    /// known.
+    #[serde(default)]
+    pub placeholders: Vec<Placeholder>,
 }
 
 /// How the run went, beside its steps.

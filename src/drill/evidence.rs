@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::declared::{Course, Declared};
-use super::facts::{CHOOSE, Facts, RECOVER};
-use super::judge::Judgement;
+use super::facts::Facts;
+use super::judge::{Judgement, base_and_wal};
 use super::rpo::rpo;
-use crate::domain::{Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Phase, RecoveryEnd, RunId, StepRecord};
+use crate::domain::{EVIDENCE_FORMAT, Evidence, Expects, Isolation, Phase, Restored, RunId, StepRecord};
 
 /// Puts the evidence together.
 pub fn evidence(run: RunId, records: &[StepRecord], declared: &Declared, course: &Course, judgement: &Judgement) -> Evidence {
-    let facts = Facts(records);
+    let facts = Facts::of(records, declared.expects.mechanism());
     Evidence {
         format: EVIDENCE_FORMAT,
         run,
@@ -27,11 +27,10 @@ pub fn evidence(run: RunId, records: &[StepRecord], declared: &Declared, course:
         reasons: judgement.reasons.clone(),
         hints: judgement.hints.clone(),
         codes: judgement.codes.clone(),
-        drilled: drilled(facts, declared),
-        recovery: recovery(facts),
+        restored: restored(facts, declared),
         isolation_declared: declared.isolation,
         isolation: facts.isolation().unwrap_or(Isolation::None),
-        isolation_facts: facts.texts(RECOVER, "isolation_facts"),
+        isolation_facts: facts.isolation_facts(),
         rpo: rpo(facts, course.began),
         rpo_budget_seconds: declared.rpo_budget_seconds,
         rto_seconds: facts.rto_seconds(course.began),
@@ -45,25 +44,11 @@ pub fn evidence(run: RunId, records: &[StepRecord], declared: &Declared, course:
     }
 }
 
-fn drilled(facts: Facts<'_>, declared: &Declared) -> Option<Drilled> {
-    Some(Drilled {
-        place: declared.place.clone(),
-        backup: facts.text(CHOOSE, "backup")?,
-        system_expected: declared.system_expected.or_else(|| facts.system(CHOOSE)),
-        system_restored: facts.system(RECOVER),
-        segments: facts.number(CHOOSE, "segments").unwrap_or(0),
-        postgres: facts.text(RECOVER, "postgres"),
-    })
-}
-
-fn recovery(facts: Facts<'_>) -> Option<RecoveryEnd> {
-    Some(RecoveryEnd {
-        target: facts.target()?,
-        timeline: facts.number(CHOOSE, "timeline").and_then(|number| u32::try_from(number).ok())?,
-        expected_segment: facts.text(CHOOSE, "end_segment")?,
-        reached_segment: facts.text(RECOVER, "reached_segment"),
-        reached_lsn: facts.text(RECOVER, "reached_lsn"),
-    })
+fn restored(facts: Facts<'_>, declared: &Declared) -> Option<Restored> {
+    let (name, by) = match declared.expects {
+        Expects::BaseAndWal { system } => base_and_wal::restored(facts, system)?,
+    };
+    Some(Restored { place: declared.place.clone(), name, by })
 }
 
 /// Phases as the verbs name them; a step without any is a phase of its own.

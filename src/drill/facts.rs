@@ -3,31 +3,44 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::domain::{AssertionResult, Isolation, StepEnd, StepRecord, SystemId};
+use crate::domain::{AssertionResult, CoveredBy, Isolation, Mechanism, StepEnd, StepRecord, SystemId, verb_names};
 
-/// The verb that chooses base backup and expected end.
-pub(super) const CHOOSE: &str = "archive.choose";
-/// The verb that recovers and answers.
-pub(super) const RECOVER: &str = "pg.recover";
-/// The assertion by which the restore shows where replay ended.
-pub(super) const REPLAY_END: &str = "replay-end";
-/// The assertion that holds the newest replayed commit against what the archive covers.
-pub(super) const FRESH: &str = "fresh";
-/// The assertion by which the restore shows that nothing is archived from the sandbox.
-pub(super) const ARCHIVING_OFF: &str = "archiving-off";
-
-/// The records of a drill.
+/// The records of a drill. Of every mechanism, one verb chooses what is restored (and says `covered_until`), and one brings up
+/// what then answers (and says `data_as_of`, `isolation` and `isolation_facts`).
 #[derive(Clone, Copy)]
-pub(super) struct Facts<'a>(pub(super) &'a [StepRecord]);
+pub(super) struct Facts<'a> {
+    records: &'a [StepRecord],
+    mechanism: Mechanism,
+    chooses: &'static str,
+    answers: &'static str,
+}
 
 impl<'a> Facts<'a> {
+    /// The records, read as those of a mechanism.
+    pub(super) const fn of(records: &'a [StepRecord], mechanism: Mechanism) -> Self {
+        let (chooses, answers) = match mechanism {
+            Mechanism::BaseAndWal => (verb_names::ARCHIVE_CHOOSE, verb_names::PG_RECOVER),
+        };
+        Self { records, mechanism, chooses, answers }
+    }
+
     /// The last step that called a verb.
-    pub(super) fn step(self, verb: &str) -> Option<&'a StepRecord> {
-        self.0.iter().rev().find(|record| record.call.verb == verb)
+    fn step(self, verb: &str) -> Option<&'a StepRecord> {
+        self.records.iter().rev().find(|record| record.call.verb == verb)
+    }
+
+    /// Every step that chose what is restored.
+    pub(super) fn choosing(self) -> impl Iterator<Item = &'a StepRecord> {
+        self.records.iter().filter(move |record| record.call.verb == self.chooses)
+    }
+
+    /// All steps.
+    pub(super) const fn records(self) -> &'a [StepRecord] {
+        self.records
     }
 
     /// An output of the last step that called a verb.
-    pub(super) fn output(self, verb: &str, name: &str) -> Option<&'a Value> {
+    fn output(self, verb: &str, name: &str) -> Option<&'a Value> {
         self.step(verb)?.receipt.as_ref()?.outputs.get(name).filter(|value| !value.is_null())
     }
 
@@ -43,7 +56,7 @@ impl<'a> Facts<'a> {
         self.text(verb, name)?.parse().ok()
     }
 
-    pub(super) fn moment(self, verb: &str, name: &str) -> Option<Timestamp> {
+    fn moment(self, verb: &str, name: &str) -> Option<Timestamp> {
         self.text(verb, name)?.parse().ok()
     }
 
@@ -51,50 +64,55 @@ impl<'a> Facts<'a> {
         SystemId::try_from(self.text(verb, "system_id")?).ok()
     }
 
-    pub(super) fn isolation(self) -> Option<Isolation> {
-        serde_json::from_value(self.output(RECOVER, "isolation")?.clone()).ok()
+    /// All assertions, in order.
+    pub(super) fn assertions(self) -> impl Iterator<Item = &'a AssertionResult> {
+        self.records.iter().filter_map(|record| record.receipt.as_ref()).flat_map(|receipt| &receipt.assertions)
     }
 
-    pub(super) fn texts(self, verb: &str, name: &str) -> Vec<String> {
-        match self.output(verb, name) {
+    /// Whether what was restored answers.
+    pub(super) fn answered(self) -> bool {
+        self.answering().is_some()
+    }
+
+    fn answering(self) -> Option<&'a StepRecord> {
+        self.step(self.answers).filter(|record| record.end == StepEnd::Done)
+    }
+
+    /// The newest data that came back.
+    pub(super) fn data_as_of(self) -> Option<Timestamp> {
+        self.moment(self.answers, "data_as_of")
+    }
+
+    /// Until when nothing can be missing.
+    pub(super) fn covered_until(self) -> Option<Timestamp> {
+        self.moment(self.chooses, "covered_until")
+    }
+
+    /// How that is known.
+    pub(super) const fn covered_by(self) -> CoveredBy {
+        match self.mechanism {
+            Mechanism::BaseAndWal => CoveredBy::LastSegmentWritten,
+        }
+    }
+
+    /// How closed the sandbox was.
+    pub(super) fn isolation(self) -> Option<Isolation> {
+        serde_json::from_value(self.output(self.answers, "isolation")?.clone()).ok()
+    }
+
+    /// How that was shown.
+    pub(super) fn isolation_facts(self) -> Vec<String> {
+        match self.output(self.answers, "isolation_facts") {
             Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             Some(Value::String(text)) => vec![text.clone()],
             _ => Vec::new(),
         }
     }
 
-    /// All assertions, in order.
-    pub(super) fn assertions(self) -> impl Iterator<Item = &'a AssertionResult> {
-        self.0.iter().filter_map(|record| record.receipt.as_ref()).flat_map(|receipt| &receipt.assertions)
-    }
-
-    /// `end`, or the time that was asked for.
-    pub(super) fn target(self) -> Option<String> {
-        self.text(CHOOSE, "target")
-    }
-
-    /// Seconds from the beginning to a database that answers.
+    /// Seconds from the beginning to what answers.
     pub(super) fn rto_seconds(self, began: Timestamp) -> Option<f64> {
-        let recover = self.step(RECOVER).filter(|record| record.end == StepEnd::Done)?;
-        let until = recover.began?.duration_since(began).as_secs_f64() + recover.seconds;
+        let answering = self.answering()?;
+        let until = answering.began?.duration_since(began).as_secs_f64() + answering.seconds;
         (until >= 0.0).then_some(until)
-    }
-}
-
-/// A WAL segment's name: timeline and position, eight and sixteen hex digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) timeline: u32,
-    pub(super) position: u64,
-}
-
-impl Segment {
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        if name.len() != 24 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        let timeline = u32::from_str_radix(name.get(..8)?, 16).ok()?;
-        let position = u64::from_str_radix(name.get(8..)?, 16).ok()?;
-        Some(Self { timeline, position })
     }
 }

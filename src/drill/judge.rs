@@ -1,12 +1,16 @@
-//! The verdict.
+//! The verdict: what every drill must show, and beside it what its mechanism must show.
+
+pub(super) mod base_and_wal;
+mod subject;
 
 use serde::{Deserialize, Serialize};
 
 use super::declared::{Course, Declared};
-use super::facts::{ARCHIVING_OFF, CHOOSE, FRESH, Facts, RECOVER, REPLAY_END, Segment};
-use super::reason::Reason;
+use super::facts::Facts;
+use super::reason::{REPORT, Reason};
 use super::rpo::rpo;
-use crate::domain::{AssertionResult, ExitCode, Outcome3, StepEnd, StepRecord, Verdict, duration_in_words};
+use crate::domain::verb_names::FRESH;
+use crate::domain::{AssertionResult, CheckEnd, ExitCode, Expects, Placeholder, StepEnd, StepRecord, Verdict, duration_in_words};
 
 /// What a drill says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,24 +32,29 @@ const fn fine() -> ExitCode {
     ExitCode::Fine
 }
 
-const REPORT: &str = "read what was seen:  dalsegno drill report";
-
 /// Judges a drill. *Proven* is what is left when no ingredient is missing; a reason that was looked at and is bad makes it
 /// *failed*; every other reason makes it *unknown*. Left-overs change the exit code, not the verdict.
 pub fn judge(records: &[StepRecord], declared: &Declared, course: &Course) -> Judgement {
-    let facts = Facts(records);
+    let facts = Facts::of(records, declared.expects.mechanism());
+    if let Some(another) = subject::another(facts, declared) {
+        // Whatever it showed, good or bad, is about something else.
+        return sum(vec![another], records, course);
+    }
     let mut reasons = Vec::new();
-    run(records, course, &mut reasons);
+    run(records, declared, course, &mut reasons);
     // What no step came to is not listed one by one: the step that ended badly is the reason.
-    let recovered = facts.step(RECOVER).is_some_and(|record| record.end == StepEnd::Done);
-    if recovered || reasons.is_empty() {
-        system(facts, declared, &mut reasons);
-        end(facts, &mut reasons);
+    let answered = facts.answered();
+    if answered || reasons.is_empty() {
+        match declared.expects {
+            Expects::BaseAndWal { system } => base_and_wal::judge(facts, system, &mut reasons),
+        }
+        subject::chosen(facts, &mut reasons);
         isolation(facts, declared, &mut reasons);
         freshness(facts, &mut reasons);
+        configured(facts, declared, &mut reasons);
     }
-    assertions(facts, &mut reasons);
-    budgets(facts, declared, course, recovered, &mut reasons);
+    assertions(facts, declared, &mut reasons);
+    budgets(facts, declared, course, answered, &mut reasons);
     sum(reasons, records, course)
 }
 
@@ -72,7 +81,7 @@ fn push_new(list: &mut Vec<String>, text: String) {
 }
 
 /// Every step done, nobody cancelled, the process lived.
-fn run(records: &[StepRecord], course: &Course, reasons: &mut Vec<Reason>) {
+fn run(records: &[StepRecord], declared: &Declared, course: &Course, reasons: &mut Vec<Reason>) {
     if records.is_empty() {
         reasons.push(Reason::open("the drill did nothing", REPORT));
     }
@@ -90,66 +99,18 @@ fn run(records: &[StepRecord], course: &Course, reasons: &mut Vec<Reason>) {
             StepEnd::Skipped => skipped.push(step.as_str()),
         }
     }
+    let again = || format!("drill again:  dalsegno drill {}", declared.runbook);
     if course.interrupted {
-        reasons.push(Reason::open("the drill was interrupted: its process went away", "drill again:  dalsegno drill pg-restore"));
+        reasons.push(Reason::open("the drill was interrupted: its process went away", again()));
     } else if course.cancelled {
-        reasons.push(Reason::open("the drill was cancelled", "drill again:  dalsegno drill pg-restore"));
+        reasons.push(Reason::open("the drill was cancelled", again()));
     }
     if reasons.is_empty() && !skipped.is_empty() {
         reasons.push(Reason::open(format!("not done: {}", skipped.join(", ")), REPORT));
     }
 }
 
-/// The system that came back is the one that was expected, by the configuration and by backup.info.
-fn system(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
-    let by_backup = facts.system(CHOOSE);
-    let Some(restored) = facts.system(RECOVER) else {
-        reasons.push(Reason::open("the system identifier of the restored cluster was not read", REPORT));
-        return;
-    };
-    if declared.system_expected.is_none() && by_backup.is_none() {
-        let hint = "name it in the configuration:  postgres.NAME.system-id";
-        reasons.push(Reason::open("no system identifier is expected: neither the configuration nor backup.info names one", hint));
-    }
-    for (expected, by) in [(declared.system_expected, "the configuration"), (by_backup, "backup.info")] {
-        if let Some(expected) = expected.filter(|expected| *expected != restored) {
-            let why = format!("another system came back: {by} says {expected}, the restored cluster says {restored}");
-            reasons.push(Reason::bad(
-                "archive-system-unexpected",
-                why,
-                "see who else writes into that prefix:  dalsegno archive audit",
-            ));
-        }
-    }
-}
-
-/// Replay reached the end that the catalogue says.
-fn end(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
-    if !facts.assertions().any(|assertion| assertion.name == REPLAY_END) {
-        reasons.push(Reason::open("nobody looked whether replay reached its expected end", REPORT));
-    }
-    match facts.target().as_deref() {
-        None => reasons.push(Reason::open("the target of recovery is not known", REPORT)),
-        Some("end") => end_segment(facts, reasons),
-        Some(_) => {} // a time: the restore's own assertion says whether replay stopped there
-    }
-}
-
-fn end_segment(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
-    let read = |verb: &str, name: &str| facts.text(verb, name).and_then(|text| Some((Segment::parse(&text)?, text)));
-    let expected = read(CHOOSE, "end_segment");
-    let reached = read(RECOVER, "reached_segment");
-    let (Some((expected, expected_name)), Some((reached, reached_name))) = (expected, reached) else {
-        reasons.push(Reason::open("the segment that replay had to reach, or did reach, is not known", REPORT));
-        return;
-    };
-    if reached.timeline != expected.timeline || reached.position < expected.position {
-        let why = format!("replay ended at {reached_name}, the archive goes to {expected_name}");
-        reasons.push(Reason::bad("drill-failed", why, "find the hole or the damaged segment:  dalsegno archive audit"));
-    }
-}
-
-/// The sandbox was closed as declared, and archiving was read back off. Both are ours: never `failed`.
+/// The sandbox was closed as declared. That is ours: never `failed`.
 fn isolation(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
     let asked = declared.isolation.as_str();
     match facts.isolation() {
@@ -161,9 +122,6 @@ fn isolation(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
         }
         Some(_) => {}
     }
-    if !facts.assertions().any(|assertion| assertion.name == ARCHIVING_OFF) {
-        reasons.push(Reason::open("archiving was not read back as off", REPORT));
-    }
 }
 
 /// At least one passed assertion could have failed on stale data. One that did not pass is a reason of its own.
@@ -174,42 +132,49 @@ fn freshness(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
     }
 }
 
-fn assertions(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
-    let told = |assertion: &AssertionResult| assertion.tells_stale && assertion.outcome == Outcome3::Passed;
+/// Each check of the configuration has a result, and no placeholder hides what else it asks for.
+fn configured(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
+    let ran = |name: &String| facts.assertions().any(|assertion| &assertion.name == name);
+    for name in declared.checks.iter().filter(|name| !ran(name)) {
+        let hint = "let the runbook call pg.check, as the shipped one does:  dalsegno drill pg-restore";
+        reasons.push(Reason::open(format!("check {name} of the configuration was not made"), hint));
+    }
+    for Placeholder { key_path, value, at, .. } in &declared.placeholders {
+        let why = format!("{key_path} is the placeholder {value} ({at}): not everything that should be checked could be");
+        reasons.push(Reason::open(why, "fill it in, then:  dalsegno config check"));
+    }
+}
+
+fn assertions(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
+    let told = |assertion: &AssertionResult| assertion.tells_stale && assertion.end == CheckEnd::Passed;
     let told_otherwise = facts.assertions().any(told);
     for assertion in facts.assertions() {
         let AssertionResult { name, expected, seen, .. } = assertion;
         let words = format!("check {name}: expected {expected}, seen {seen}");
-        match assertion.outcome {
-            Outcome3::Passed => {}
+        match assertion.end {
+            CheckEnd::Passed => {}
             // On a quiet cluster commit times cannot tell; a check of the owner's that can tell has passed.
-            Outcome3::Undecided if name == FRESH && told_otherwise => {}
-            Outcome3::Undecided => reasons.push(Reason::open(format!("{words}: could not be decided"), REPORT)),
-            // Our sandbox, not the archive.
-            Outcome3::Failed if name == ARCHIVING_OFF => reasons.push(Reason::open(words, REPORT)),
-            Outcome3::Failed if name == REPLAY_END => {
-                reasons.push(Reason::bad("drill-failed", words, "find the hole or the damaged segment:  dalsegno archive audit"));
-            }
-            Outcome3::Failed if name == "system-id" => {
-                reasons.push(Reason::bad(
-                    "system-id-differs",
-                    words,
-                    "see who else writes into that prefix:  dalsegno archive audit",
-                ));
-            }
-            Outcome3::Failed if assertion.tells_stale => {
-                reasons.push(Reason::bad("drill-failed", words, "see why WAL does not arrive:  dalsegno check"));
-            }
-            Outcome3::Failed => {
-                let hint =
-                    "compare with the source, then look for the last good moment:  dalsegno drill pg-restore --target TIME";
-                reasons.push(Reason::bad("drill-failed", words, hint));
-            }
+            CheckEnd::Undecided if name == FRESH && told_otherwise => {}
+            CheckEnd::Undecided => reasons.push(Reason::open(format!("{words}: could not be decided"), REPORT)),
+            CheckEnd::Failed => reasons.push(failed(declared, assertion, words)),
         }
     }
 }
 
-fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bool, reasons: &mut Vec<Reason>) {
+fn failed(declared: &Declared, assertion: &AssertionResult, words: String) -> Reason {
+    let of_the_mechanism = match declared.expects {
+        Expects::BaseAndWal { .. } => base_and_wal::failed(assertion, &words),
+    };
+    of_the_mechanism.unwrap_or_else(|| {
+        if assertion.tells_stale {
+            return Reason::bad("drill-failed", words, "see why new data does not arrive:  dalsegno check");
+        }
+        let again = format!("dalsegno drill {} --target TIME", declared.runbook);
+        Reason::bad("drill-failed", words, format!("compare with the source, then look for the last good moment:  {again}"))
+    })
+}
+
+fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, answered: bool, reasons: &mut Vec<Reason>) {
     if let Some(budget) = declared.rto_budget_seconds {
         match facts.rto_seconds(course.began) {
             Some(seconds) if seconds > budget => {
@@ -221,10 +186,10 @@ fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bo
                 let hint = "see which phase took it:  dalsegno drill report";
                 reasons.push(Reason::bad("drill-failed", why, hint));
             }
-            None if recovered => {
+            None if answered => {
                 reasons.push(Reason::open("the time until it answered is not known, and a budget stands", REPORT));
             }
-            // Not recovered: said by the step. Within the budget: fine.
+            // It does not answer: said by the step. Within the budget: fine.
             None | Some(_) => {}
         }
     }
@@ -236,10 +201,10 @@ fn budgets(facts: Facts<'_>, declared: &Declared, course: &Course, recovered: bo
                     duration_in_words(seconds),
                     duration_in_words(budget)
                 );
-                let hint = "see why WAL does not arrive:  dalsegno check";
+                let hint = "see why new data does not arrive:  dalsegno check";
                 reasons.push(Reason::bad("drill-failed", why, hint));
             }
-            None if recovered || reasons.is_empty() => {
+            None if answered || reasons.is_empty() => {
                 let hint = "compare this host's clock with the store's, then:  dalsegno archive windows";
                 reasons.push(Reason::open("until when the archive covers is not known, and a budget stands", hint));
             }

@@ -2,6 +2,9 @@
 
 use crate::domain::Verdict;
 
+/// Where to read on.
+pub(super) const REPORT: &str = "read what was seen:  dalsegno drill report";
+
 /// One reason, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reason {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::domain::{
-    AssertionResult, Evidence, Outcome3, Phase, StepEnd, StepRecord, Undone, Verdict, bytes_in_words, duration_in_words, rate,
+    AssertionResult, CheckEnd, Evidence, Intent, Phase, Restored, RestoredBy, StepEnd, StepRecord, Undone, Verdict,
+    bytes_in_words, duration_in_words, rate,
 };
 
 /// `PROVEN  in 14.2 s (budget 30 min) · data as of 14:58:07Z (RPO 2 min, budget 15 min)`
@@ -90,11 +91,12 @@ pub fn report(evidence: &Evidence, path: &str) -> String {
 
 fn title(evidence: &Evidence) -> String {
     let mut line = format!("drill {} · {}", evidence.runbook, evidence.subject);
-    if let Some(drilled) = &evidence.drilled {
-        let _ = write!(line, " ← {} · base {} + {} segments", drilled.place, drilled.backup, drilled.segments);
-    }
-    if let Some(recovery) = &evidence.recovery {
-        let _ = write!(line, " · target {}, timeline {}", recovery.target, recovery.timeline);
+    if let Some(Restored { place, name, by }) = &evidence.restored {
+        let RestoredBy::BaseAndWal { segments, recovery, .. } = by;
+        let _ = write!(line, " ← {place} · base {name} + {segments} segments");
+        if let Some(recovery) = recovery {
+            let _ = write!(line, " · target {}, timeline {}", recovery.target, recovery.timeline);
+        }
     }
     let _ = write!(line, " · {}", to_the_second(evidence.began));
     line
@@ -125,13 +127,13 @@ fn checks(text: &mut String, assertions: &[AssertionResult]) {
     if assertions.is_empty() {
         return;
     }
-    let passed = assertions.iter().filter(|assertion| assertion.outcome == Outcome3::Passed).count();
+    let passed = assertions.iter().filter(|assertion| assertion.end == CheckEnd::Passed).count();
     let mut lines = vec![format!("{passed} of {} passed", assertions.len())];
     for assertion in assertions {
-        let word = match assertion.outcome {
-            Outcome3::Passed => "passed",
-            Outcome3::Failed => "FAILED",
-            Outcome3::Undecided => "undecided",
+        let word = match assertion.end {
+            CheckEnd::Passed => "passed",
+            CheckEnd::Failed => "FAILED",
+            CheckEnd::Undecided => "undecided",
         };
         let stale = if assertion.tells_stale { "  (tells stale data)" } else { "" };
         lines.push(format!("{word:<9} {:<16} expected {}, seen {}{stale}", assertion.name, assertion.expected, assertion.seen));
@@ -141,21 +143,22 @@ fn checks(text: &mut String, assertions: &[AssertionResult]) {
 
 fn facts(text: &mut String, evidence: &Evidence) {
     let mut lines = Vec::new();
-    if let Some(recovery) = &evidence.recovery {
+    let by = evidence.restored.as_ref().map(|restored| &restored.by);
+    if let Some(RestoredBy::BaseAndWal { recovery: Some(recovery), .. }) = by {
         let reached = recovery.reached_segment.as_deref().unwrap_or("unknown");
         let lsn = recovery.reached_lsn.as_ref().map(|lsn| format!(" at {lsn}")).unwrap_or_default();
         lines.push(format!("recovery had to reach {}, reached {reached}{lsn}", recovery.expected_segment));
     }
     let moment = |moment: Option<jiff::Timestamp>| moment.map_or_else(|| "unknown".to_owned(), to_the_second);
-    let by = evidence.rpo.covered_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
+    let covered_by = evidence.rpo.covered_by.map(|by| format!(" (by {})", by.as_str())).unwrap_or_default();
     lines.push(format!(
-        "data as of {} · covered until {}{by}",
+        "data as of {} · covered until {}{covered_by}",
         moment(evidence.rpo.data_as_of),
         moment(evidence.rpo.covered_until)
     ));
     lines.push(format!("isolation {} (at least {} asked)", evidence.isolation.as_str(), evidence.isolation_declared.as_str()));
     lines.extend(evidence.isolation_facts.iter().map(|fact| format!("  {fact}")));
-    if let Some(postgres) = evidence.drilled.as_ref().and_then(|drilled| drilled.postgres.as_ref()) {
+    if let Some(RestoredBy::BaseAndWal { postgres: Some(postgres), .. }) = by {
         lines.push(format!("PostgreSQL {postgres}"));
     }
     let requests = &evidence.requests;
@@ -171,13 +174,12 @@ fn clean_up(text: &mut String, evidence: &Evidence) {
         .steps
         .iter()
         .filter_map(|record| {
-            let made = record.intent.iter().flat_map(|intent| &intent.objects).filter(|(what, _)| what == "make");
-            let objects: Vec<&str> = made.map(|(_, object)| object.as_str()).collect();
+            let made = record.intent.as_ref().map(Intent::made).unwrap_or_default();
             match record.undone.as_ref()? {
-                Undone::Removed if objects.is_empty() => Some(format!("removed what {} made", record.call.step)),
-                Undone::Removed => Some(format!("removed {}", objects.join(", "))),
+                Undone::Removed if made.is_empty() => Some(format!("removed what {} made", record.call.step)),
+                Undone::Removed => Some(format!("removed {}", made.join(", "))),
                 Undone::NothingToDo => None,
-                Undone::Stuck { why } => Some(format!("NOT removed {}: {why}", objects.join(", "))),
+                Undone::Stuck { why } => Some(format!("NOT removed {}: {why}", made.join(", "))),
             }
         })
         .collect();

@@ -146,7 +146,7 @@ impl Explained for EvidenceError {
             }
             Self::Exists { .. } => "read it:  dalsegno drill report".to_owned(),
             Self::Malformed { .. } => {
-                "it was changed after it was written: take a copy from the store, or drill again:  dalsegno drill pg-restore"
+                "it was changed after it was written: take a copy from the store, or drill again (its run names the runbook):  dalsegno history"
                     .to_owned()
             }
             Self::Newer { .. } => "read it with the newer dalsegno that wrote it".to_owned(),

@@ -6,8 +6,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{EvidenceError, JournalError};
-use super::kill;
-use crate::domain::{EVIDENCE_FORMAT, Evidence, RunId};
+use crate::domain::{EVIDENCE_FORMAT, Evidence, RunId, sha256_hex};
+use crate::process::kill;
 
 /// The evidence's name in the run's folder.
 pub const EVIDENCE_FILE: &str = "evidence.json";
@@ -42,6 +42,11 @@ pub fn write_evidence(folder: &Path, evidence: &Evidence) -> Result<PathBuf, Evi
 
 /// Reads an evidence file; a newer format is refused before anything else of it is believed.
 pub fn read_evidence(path: &Path) -> Result<Evidence, EvidenceError> {
+    read_evidence_and_digest(path).map(|(evidence, _)| evidence)
+}
+
+/// Also gives the SHA-256 of the very bytes that were read, hex.
+pub fn read_evidence_and_digest(path: &Path) -> Result<(Evidence, String), EvidenceError> {
     let mut text = String::new();
     File::open(path).and_then(|file| file.take(LARGEST).read_to_string(&mut text)).map_err(|source| EvidenceError::Io {
         what: "read",
@@ -55,7 +60,8 @@ pub fn read_evidence(path: &Path) -> Result<Evidence, EvidenceError> {
     if found > u64::from(EVIDENCE_FORMAT) {
         return Err(EvidenceError::Newer { path: path.to_owned(), found, known: EVIDENCE_FORMAT });
     }
-    serde_json::from_value(value).map_err(|error| malformed(error.to_string()))
+    let evidence = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+    Ok((evidence, sha256_hex(text)))
 }
 
 /// The evidence files below `drills`, oldest first.

@@ -23,6 +23,8 @@ pub(super) struct Limits {
     pub(super) end: Instant,
     /// `its time limit of 5 min`.
     pub(super) words: String,
+    /// What is run again after a cancellation.
+    pub(super) runbook: String,
 }
 
 /// How it came out.
@@ -135,7 +137,7 @@ fn terminal(state: State, stop: Option<Stop>, limits: &Limits, progress: &str) -
         }
         // What ended because we stopped it is told by why we stopped it.
         State::CouldNot { .. } if stop.is_some() => {
-            over(stop.map_or_else(cancelled, |why| stopped(why, limits, progress)), Some(state))
+            over(stop.map_or_else(|| cancelled(&limits.runbook), |why| stopped(why, limits, progress)), Some(state))
         }
         State::CouldNot { ref why, ref hint } => {
             let end = StepEnd::CouldNot { why: why.clone(), hint: hint.clone() };
@@ -151,7 +153,7 @@ fn terminal(state: State, stop: Option<Stop>, limits: &Limits, progress: &str) -
 
 fn stopped(why: Stop, limits: &Limits, progress: &str) -> StepEnd {
     match why {
-        Stop::Cancelled => cancelled(),
+        Stop::Cancelled => cancelled(&limits.runbook),
         Stop::Late => StepEnd::CouldNot {
             why: format!("it went over {} (last seen: {progress})", limits.words),
             hint: "give the step a longer time-limit in the runbook, or a nearer store".to_owned(),

@@ -13,10 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::error::JournalError;
-use super::kill;
-use super::process::Process;
 use super::record::{How, JOURNAL_FORMAT, Line, Record};
 use crate::domain::Verdict;
+use crate::process::Process;
+use crate::process::kill;
 use crate::runbook::Plan;
 
 /// The journal's name in the run's folder.
@@ -123,7 +123,7 @@ impl Journal {
             format: JOURNAL_FORMAT,
             made_by: env!("CARGO_PKG_VERSION").to_owned(),
             plan: Box::new(plan.clone()),
-            process: Process::this(),
+            process: Process::this().map_err(io("read", Path::new("/proc/self")))?,
             context,
         })?;
         Ok(journal)

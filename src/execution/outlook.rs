@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::{Act, Makes, Refused, Risk, Undo};
+use crate::domain::{Act, Makes, Refused, Risk, Touch, Undo};
 use crate::runbook::Plan;
 
 /// One step on paper.
@@ -20,8 +20,8 @@ pub struct Outlook {
     pub taken_back: bool,
     /// Arguments; outputs of earlier steps stand as `$(step.output)`.
     pub with: serde_json::Map<String, serde_json::Value>,
-    /// (`make` | `change` | `remove`, what).
-    pub objects: Vec<(String, String)>,
+    /// What would be made, changed or removed.
+    pub touches: Vec<Touch>,
     /// Why it would be refused on paper already.
     pub refused: Option<Refused>,
 }
@@ -41,7 +41,7 @@ pub fn outlook(plan: &Plan, acts: &[&dyn Act]) -> Vec<Outlook> {
                 risk: spec.risk,
                 taken_back: spec.makes == Makes::Scaffold && spec.undo == Undo::Yes,
                 with: call.args,
-                objects: intended.as_ref().map(|intent| intent.objects.clone()).unwrap_or_default(),
+                touches: intended.as_ref().map(|intent| intent.touches.clone()).unwrap_or_default(),
                 refused: intended.err(),
             })
         })

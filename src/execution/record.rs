@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::process::Process;
 use crate::domain::{Handle, Intent, Receipt, State, StepEnd, Undone, Verdict};
+use crate::process::Process;
 use crate::runbook::Plan;
 
 /// The version of the journal's form. A reader refuses a newer one.

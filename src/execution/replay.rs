@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::process::Process;
 use super::record::{Line, Record};
 use crate::domain::{Handle, Intent, Receipt, StepEnd, StepRecord, Undone};
+use crate::process::Process;
 use crate::runbook::Plan;
 
 /// What a journal says of a run.
@@ -136,8 +136,7 @@ impl Replayed {
 
 fn left_over(trace: &Trace) -> Option<String> {
     let Some(Undone::Stuck { why }) = &trace.undone else { return None };
-    let made = trace.intent.iter().flat_map(|intent| &intent.objects).filter(|(what, _)| what == "make");
-    let objects: Vec<&str> = made.map(|(_, object)| object.as_str()).collect();
-    let objects = if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) };
-    Some(format!("step {}{objects}: {why}", trace.step))
+    let made = trace.intent.as_ref().map(Intent::made).unwrap_or_default();
+    let made = if made.is_empty() { String::new() } else { format!(" ({})", made.join(", ")) };
+    Some(format!("step {}{made}: {why}", trace.step))
 }

@@ -49,7 +49,7 @@ pub async fn run(cx: &Cx, plan: &Plan, hands: &Hands<'_>, journal: &mut Journal)
         if stopped || cx.cancel.is_cancelled() {
             break;
         }
-        let end = told_step(cx, Part::Steps, step, hands, journal).await;
+        let end = told_step(cx, Part::Steps, &plan.runbook, step, hands, journal).await;
         stopped = end != StepEnd::Done && step.on_failure == OnFailure::Stop;
     }
     let cancelled = cx.cancel.is_cancelled();
@@ -57,17 +57,17 @@ pub async fn run(cx: &Cx, plan: &Plan, hands: &Hands<'_>, journal: &mut Journal)
     for step in &plan.finally {
         // Its own token and deadline: what must be done at the end is done after a cancellation too.
         let cx = with_token(cx, CancellationToken::new(), Instant::now() + FINALLY);
-        told_step(&cx, Part::Finally, step, hands, journal).await;
+        told_step(&cx, Part::Finally, &plan.runbook, step, hands, journal).await;
     }
     take_back(cx, hands.acts, journal, hands.watch).await;
     let left_over = replay(journal.lines()).map(|run| run.left_over()).unwrap_or_default();
     Outcome { steps: steps(journal, cancelled), left_over, cancelled, clean_up_seconds: clean_up.elapsed().as_secs_f64() }
 }
 
-async fn told_step(cx: &Cx, part: Part, step: &PlannedStep, hands: &Hands<'_>, journal: &mut Journal) -> StepEnd {
+async fn told_step(cx: &Cx, part: Part, runbook: &str, step: &PlannedStep, hands: &Hands<'_>, journal: &mut Journal) -> StepEnd {
     hands.watch.began(&step.name, &step.verb);
     let outputs = replay(journal.lines()).map(|run| outputs(&run)).unwrap_or_default();
-    let end = do_step(cx, part, step, &outputs, hands, journal).await;
+    let end = do_step(cx, part, runbook, step, &outputs, hands, journal).await;
     if let Some(record) = steps(journal, false).into_iter().find(|record| record.call.step == step.name) {
         hands.watch.ended(&record);
     }
@@ -75,8 +75,9 @@ async fn told_step(cx: &Cx, part: Part, step: &PlannedStep, hands: &Hands<'_>, j
 }
 
 fn steps(journal: &Journal, cancelled: bool) -> Vec<StepRecord> {
-    let unfinished = if cancelled { super::step::cancelled() } else { StepEnd::Skipped };
-    replay(journal.lines()).map(|run| run.steps(&unfinished)).unwrap_or_default()
+    let Some(run) = replay(journal.lines()) else { return Vec::new() };
+    let unfinished = if cancelled { super::step::cancelled(&run.plan.runbook) } else { StepEnd::Skipped };
+    run.steps(&unfinished)
 }
 
 /// Outputs of the steps that gave a receipt.

@@ -10,7 +10,7 @@ use super::follow::{Followed, Limits, follow};
 use super::journal::Journal;
 use super::record::{Part, Record};
 use super::run::Hands;
-use crate::domain::{Act, ActError, Call, Cx, Handle, Intent, Outcome3, Permit, Receipt, StepEnd, VerbSpec};
+use crate::domain::{Act, ActError, Call, CheckEnd, Cx, Handle, Intent, Permit, Receipt, StepEnd, VerbSpec};
 use crate::runbook::{Outputs, PlannedStep};
 
 /// The act that knows a verb, and what it says of it.
@@ -55,8 +55,8 @@ pub(super) fn bug(verb: &str, panic: &str) -> StepEnd {
     }
 }
 
-pub(super) fn cancelled() -> StepEnd {
-    StepEnd::CouldNot { why: "cancelled".to_owned(), hint: "start it again when you like:  dalsegno drill pg-restore".to_owned() }
+pub(super) fn cancelled(runbook: &str) -> StepEnd {
+    StepEnd::CouldNot { why: "cancelled".to_owned(), hint: format!("start it again when you like:  dalsegno drill {runbook}") }
 }
 
 /// Seconds as a deadline from now; too large a number is simply far away.
@@ -70,13 +70,14 @@ pub(super) fn after(seconds: f64) -> Instant {
 pub(super) async fn do_step(
     cx: &Cx,
     part: Part,
+    runbook: &str,
     step: &PlannedStep,
     outputs: &Outputs,
     hands: &Hands<'_>,
     journal: &mut Journal,
 ) -> StepEnd {
     let began = Instant::now();
-    let end = attempt(cx, part, step, outputs, hands, journal).await;
+    let end = attempt(cx, part, runbook, step, outputs, hands, journal).await;
     let record = Record::StepEnd { step: step.name.clone(), end: end.clone(), seconds: began.elapsed().as_secs_f64() };
     if let Err(error) = journal.write(record) {
         tracing::warn!(error = %crate::domain::Explained::code(&error), "the end of step {} could not be written", step.name);
@@ -92,6 +93,7 @@ fn no_journal(error: &super::JournalError) -> StepEnd {
 async fn attempt(
     cx: &Cx,
     part: Part,
+    runbook: &str,
     step: &PlannedStep,
     outputs: &Outputs,
     hands: &Hands<'_>,
@@ -119,6 +121,7 @@ async fn attempt(
     let limits = Limits {
         start: after(whole.min(spec.start_seconds as f64)).min(cx.deadline),
         end: after(whole).min(cx.deadline),
+        runbook: runbook.to_owned(),
         words: format!("its time limit of {}", crate::domain::duration_in_words(whole)),
     };
     let token = cx.cancel.child_token();
@@ -152,7 +155,7 @@ async fn started(
     journal: &mut Journal,
 ) -> Result<(Option<Handle>, bool), StepEnd> {
     if token.is_cancelled() {
-        return Err(cancelled());
+        return Err(cancelled(&limits.runbook));
     }
     let (out, late) = joined(act.start(cx, intent), token, limits.start).await;
     match out {
@@ -170,7 +173,7 @@ async fn started(
             tracing::info!(step = intent.call.step, why, "the answer was lost, looking for what was started");
             Ok((None, late))
         }
-        Ok(Err(_)) if cx.cancel.is_cancelled() && !late => Err(cancelled()),
+        Ok(Err(_)) if cx.cancel.is_cancelled() && !late => Err(cancelled(&limits.runbook)),
         Ok(Err(error)) => Err(could_not(error)),
     }
 }
@@ -213,12 +216,12 @@ fn hold(step: &PlannedStep, outputs: &Outputs, receipt: &mut Receipt) -> StepEnd
     for assertion in step.assertions(outputs) {
         let result = assertion.hold(&step.name, &receipt.outputs);
         let words = format!("{}: expected {}, seen {}", result.name, result.expected, result.seen);
-        match result.outcome {
-            Outcome3::Failed => end = StepEnd::Failed { why: words },
-            Outcome3::Undecided if end == StepEnd::Done => {
+        match result.end {
+            CheckEnd::Failed => end = StepEnd::Failed { why: words },
+            CheckEnd::Undecided if end == StepEnd::Done => {
                 end = StepEnd::CouldNot { why: words, hint: "see what the step gave:  dalsegno drill report -o json".to_owned() };
             }
-            Outcome3::Undecided | Outcome3::Passed => {}
+            CheckEnd::Undecided | CheckEnd::Passed => {}
         }
         receipt.assertions.push(result);
     }

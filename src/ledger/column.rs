@@ -30,6 +30,11 @@ pub(super) fn json<T: Serialize>(file: &Path, table: &'static str, noun: &T) -> 
     serde_json::to_string(noun).map_err(|error| LedgerError::Row { file: file.into(), table, said: error.to_string() })
 }
 
+/// A word of a closed table as serde writes it, so that it can be read back.
+pub(super) fn word<T: Serialize>(file: &Path, table: &'static str, noun: &T) -> Result<String, LedgerError> {
+    json(file, table, noun).map(|text| text.trim_matches('"').to_owned())
+}
+
 /// Reads one row of one table, each column with words for what does not fit.
 pub(super) struct Reading<'a> {
     pub(super) file: &'a Path,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::SqliteConnection;
 
-use super::column::{Reading, json, ms};
+use super::column::{Reading, json, ms, word};
 use super::{Ledger, LedgerError, sql};
 use crate::domain::{EVIDENCE_FORMAT, Evidence, ExitCode, Place, Subject};
 
@@ -54,17 +54,17 @@ impl Ledger {
         sha256: &str,
         now: Timestamp,
     ) -> Result<(), LedgerError> {
-        let place = evidence.drilled.as_ref().map(|drilled| &drilled.place);
+        let place = evidence.restored.as_ref().map(|restored| json(&self.file, "drills", &restored.place)).transpose()?;
+        let mechanism =
+            evidence.restored.as_ref().map(|restored| word(&self.file, "drills", &restored.by.mechanism())).transpose()?;
         sqlx::query(sql::DRILL_PUT)
             .bind(run)
             .bind(sha256)
             .bind(evidence.subject.to_string())
             .bind(evidence.verdict.as_str())
-            .bind(place.map(|place| place.store.0.as_str()))
-            .bind(place.map(|place| place.bucket.as_str()))
-            .bind(place.map(|place| place.prefix.as_str()))
-            .bind(place.map(|place| place.server.as_str()))
-            .bind(evidence.drilled.as_ref().map(|drilled| drilled.backup.as_str()))
+            .bind(place)
+            .bind(mechanism)
+            .bind(evidence.restored.as_ref().map(|restored| restored.name.as_str()))
             .bind(ms(evidence.began))
             .bind(ms(evidence.ended))
             .bind(ms(now))
@@ -92,10 +92,7 @@ impl Ledger {
     pub async fn last_proof(&self, subject: &Subject, place: &Place) -> Result<Option<Evidence>, LedgerError> {
         let row = sqlx::query(sql::DRILL_LAST_PROVEN)
             .bind(subject.to_string())
-            .bind(&place.store.0)
-            .bind(&place.bucket)
-            .bind(place.prefix.as_str())
-            .bind(&place.server)
+            .bind(json(&self.file, "drills", place)?)
             .fetch_optional(&self.reader)
             .await
             .map_err(self.sorted())?;

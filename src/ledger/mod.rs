@@ -15,8 +15,8 @@ mod observation;
 mod open;
 mod outbox;
 mod points;
-mod process;
 mod requests;
+mod run_lock;
 mod runs;
 mod samples;
 mod schema;
@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex};
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::domain::RunId;
+use crate::process::Process;
 
 pub use drills::TakenIn;
 pub use error::LedgerError;
@@ -40,7 +41,6 @@ pub use findings::{Committed, OpenFinding};
 pub use folder::remote as remote_file_system;
 pub use outbox::{Queued, Undelivered, Waiting};
 pub use points::KnownPoint;
-pub use process::ProcessIdentity;
 pub use runs::{HistoryFilter, RunKind, RunLine, RunState};
 pub use samples::HourOfSamples;
 pub use show::{ChangeInRun, ShownFinding, ShownRun};
@@ -57,7 +57,8 @@ pub struct Ledger {
     reader: SqlitePool,
     folder: PathBuf,
     file: PathBuf,
-    me: ProcessIdentity,
+    me: Process,
+    host: String,
     /// Lock files of the runs that this process began.
     held: Arc<Mutex<HashMap<RunId, File>>>,
 }

@@ -24,11 +24,11 @@ impl Ledger {
             Fact::RecoveryPoint(point) => Some(&**point),
             _ => None,
         });
-        let looked: Vec<(&Subject, &Place)> = observation
+        let looked: Vec<(Subject, Place)> = observation
             .facts
             .iter()
             .filter_map(|fact| match fact {
-                Fact::Archive(archive) => Some((&archive.subject, &archive.place)),
+                Fact::Archive(archive) => Some((archive.subject.clone(), archive.place.clone().into())),
                 _ => None,
             })
             .collect();

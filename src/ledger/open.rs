@@ -11,14 +11,20 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool};
 
 use super::error::{BUSY_SECONDS, sorted};
-use super::{FILE, Ledger, LedgerError, ProcessIdentity, folder, schema, sql};
+use super::{FILE, Ledger, LedgerError, folder, schema, sql};
+use crate::process::{self, Process};
 
 impl Ledger {
     /// Opens the ledger in `folder`, which is made (0700) when it is absent, and migrates it.
     ///
     /// Runs that say "running" and whose process is gone are closed as interrupted at `now`; those of a living process stay.
     /// A file that is damaged, foreign or newer is refused and left as it is.
-    pub async fn open(folder: &Path, now: Timestamp, me: ProcessIdentity) -> Result<Self, LedgerError> {
+    pub async fn open(folder: &Path, now: Timestamp, me: Process) -> Result<Self, LedgerError> {
+        let host = process::host().map_err(|source| LedgerError::Folder {
+            folder: folder.into(),
+            what: "the name of this host cannot be read",
+            source,
+        })?;
         folder::prepare(folder)?;
         let file = folder.join(FILE);
         let alone = alone(folder, &file).await?;
@@ -31,7 +37,7 @@ impl Ledger {
         migrate(&writer, &file).await?;
         drop(alone);
         let reader = pool(&file, true, 4).await?;
-        let ledger = Self { writer, reader, folder: folder.into(), file, me, held: Arc::new(Mutex::default()) };
+        let ledger = Self { writer, reader, folder: folder.into(), file, me, host, held: Arc::new(Mutex::default()) };
         ledger.close_interrupted(now).await?;
         Ok(ledger)
     }

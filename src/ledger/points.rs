@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
-use super::column::{Reading, int, json, ms};
+use super::column::{Reading, int, json, ms, word};
 use super::{Ledger, LedgerError, sql};
-use crate::domain::{Place, Prefix, RecoveryPoint, StoreId, Subject};
+use crate::domain::{Place, RecoveryPoint, Subject};
 
 /// A recovery point that was there when its place was last looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,8 +28,7 @@ impl Ledger {
         looked: &[(Subject, Place)],
     ) -> Result<(), LedgerError> {
         let mut transaction = self.write().await?;
-        let looked: Vec<_> = looked.iter().map(|(subject, place)| (subject, place)).collect();
-        self.put_points(&mut transaction, now, points.iter(), &looked).await?;
+        self.put_points(&mut transaction, now, points.iter(), looked).await?;
         self.commit(transaction).await
     }
 
@@ -38,18 +37,13 @@ impl Ledger {
         connection: &mut SqliteConnection,
         now: Timestamp,
         points: impl Iterator<Item = &RecoveryPoint>,
-        looked: &[(&Subject, &Place)],
+        looked: &[(Subject, Place)],
     ) -> Result<(), LedgerError> {
         for point in points {
-            // The word as serde writes it, so that it can be read back.
-            let mechanism = json(&self.file, "recovery_points", &point.mechanism)?;
             sqlx::query(sql::POINT_PUT)
                 .bind(point.subject.to_string())
-                .bind(&point.place.store.0)
-                .bind(&point.place.bucket)
-                .bind(point.place.prefix.as_str())
-                .bind(&point.place.server)
-                .bind(mechanism.trim_matches('"'))
+                .bind(json(&self.file, "recovery_points", &point.place)?)
+                .bind(word(&self.file, "recovery_points", &point.mechanism)?)
                 .bind(&point.name)
                 .bind(ms(point.from))
                 .bind(point.covered_until.map(ms))
@@ -62,10 +56,7 @@ impl Ledger {
         for (subject, place) in looked {
             sqlx::query(sql::POINTS_GONE)
                 .bind(subject.to_string())
-                .bind(&place.store.0)
-                .bind(&place.bucket)
-                .bind(place.prefix.as_str())
-                .bind(&place.server)
+                .bind(json(&self.file, "recovery_points", place)?)
                 .bind(ms(now))
                 .execute(&mut *connection)
                 .await
@@ -80,15 +71,9 @@ impl Ledger {
         rows.iter()
             .map(|row| {
                 let read = Reading { file: &self.file, table: "recovery_points", row };
-                let place = Place {
-                    store: StoreId(read.get("store")?),
-                    bucket: read.get("bucket")?,
-                    prefix: Prefix::new(read.get("prefix")?),
-                    server: read.get("server")?,
-                };
                 let point = RecoveryPoint {
                     subject: read.word("subject")?,
-                    place,
+                    place: read.json("place")?,
                     mechanism: read.word("mechanism")?,
                     name: read.get("name")?,
                     from: read.at("possible_from")?,

@@ -6,8 +6,9 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::column::{Reading, ms};
-use super::{Ledger, LedgerError, ProcessIdentity, process, sql};
+use super::{Ledger, LedgerError, run_lock, sql};
 use crate::domain::{ExitCode, RunId, Subject, Verdict};
+use crate::process::Process;
 
 /// What kind of run it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -106,7 +107,7 @@ pub struct RunLine {
 impl Ledger {
     /// Begins a run; answers its number. This process holds it until [`Ledger::end`], or until it dies.
     pub async fn begin(&self, run: RunId, kind: RunKind, now: Timestamp) -> Result<i64, LedgerError> {
-        let lock = process::hold(&self.folder, run).map_err(|source| LedgerError::Folder {
+        let lock = run_lock::hold(&self.folder, run).map_err(|source| LedgerError::Folder {
             folder: self.folder.clone(),
             what: "the lock file of the run cannot be made",
             source,
@@ -116,8 +117,9 @@ impl Ledger {
             .bind(run.to_string())
             .bind(kind.as_str())
             .bind(ms(now))
-            .bind(&self.me.host)
+            .bind(&self.host)
             .bind(&self.me.boot)
+            .bind(&self.me.namespace)
             .bind(i64::from(self.me.pid))
             .bind(super::column::int(self.me.started))
             .execute(&mut *transaction)
@@ -143,7 +145,7 @@ impl Ledger {
             .await
             .map_err(self.sorted())?;
         self.commit(transaction).await?;
-        process::release(&self.folder, &run.to_string());
+        run_lock::release(&self.folder, &run.to_string());
         if let Ok(mut held) = self.held.lock() {
             held.remove(&run);
         }
@@ -212,7 +214,7 @@ impl Ledger {
         for row in &running {
             let number: i64 = row.try_get("number").map_err(self.sorted())?;
             let id: String = row.try_get("id").map_err(self.sorted())?;
-            if process::held(&self.folder, &id) || self.identity(row)?.lives(&self.me) {
+            if run_lock::held(&self.folder, &id) || self.process(row)?.lives() {
                 continue;
             }
             let mut transaction = self.write().await?;
@@ -223,15 +225,15 @@ impl Ledger {
                 .await
                 .map_err(self.sorted())?;
             self.commit(transaction).await?;
-            process::release(&self.folder, &id);
+            run_lock::release(&self.folder, &id);
             tracing::warn!(run = number, "run was interrupted: its process is gone");
         }
         Ok(())
     }
 
-    fn identity(&self, row: &SqliteRow) -> Result<ProcessIdentity, LedgerError> {
+    fn process(&self, row: &SqliteRow) -> Result<Process, LedgerError> {
         let read = Reading { file: &self.file, table: "runs", row };
         let pid = u32::try_from(read.get::<i64>("pid")?).unwrap_or(u32::MAX);
-        Ok(ProcessIdentity { host: read.get("host")?, boot: read.get("boot")?, pid, started: read.count("process_start")? })
+        Ok(Process { pid, started: read.count("process_start")?, boot: read.get("boot")?, namespace: read.get("pid_namespace")? })
     }
 }

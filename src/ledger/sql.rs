@@ -20,14 +20,14 @@ statements! {
     FOREIGN_KEY_CHECK = "SELECT \"table\" AS child, parent FROM pragma_foreign_key_check LIMIT 50";
 
     // runs; a clock that was set back never makes a run end before it began
-    RUN_BEGIN = "INSERT INTO runs (id, kind, state, began, host, boot, pid, process_start) \
-                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)";
+    RUN_BEGIN = "INSERT INTO runs (id, kind, state, began, host, boot, pid_namespace, pid, process_start) \
+                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8)";
     RUN_END = "UPDATE runs SET state = ?2, ended = max(began, ?3), exit_code = ?4 WHERE id = ?1 AND state = 'running'";
     RUN_NUMBER = "SELECT number FROM runs WHERE id = ?1";
-    RUNS_RUNNING = "SELECT number, id, host, boot, pid, process_start FROM runs WHERE state = 'running'";
+    RUNS_RUNNING = "SELECT number, id, boot, pid_namespace, pid, process_start FROM runs WHERE state = 'running'";
     RUN_INTERRUPTED = "UPDATE runs SET state = 'interrupted', ended = max(began, ?2) WHERE number = ?1 AND state = 'running'";
-    RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid, process_start) \
-                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', 0, 0) \
+    RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid_namespace, pid, process_start) \
+                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', '', 0, 0) \
                     ON CONFLICT (id) DO UPDATE SET state = 'done', ended = max(runs.began, excluded.ended), exit_code = excluded.exit_code \
                     WHERE runs.state IN ('running', 'interrupted', 'failed')";
     RUNS_HISTORY = "SELECT r.number, r.id, r.kind, r.state, r.began, r.ended, r.exit_code, r.host, d.verdict, d.subject, \
@@ -97,25 +97,23 @@ statements! {
     FINDINGS_PRUNE = "DELETE FROM findings WHERE cleared_at < ?1";
 
     // recovery points
-    POINT_PUT = "INSERT INTO recovery_points (subject, store, bucket, prefix, server, mechanism, name, possible_from, \
-                 covered_until, stored_bytes, first_seen, last_seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11) \
-                 ON CONFLICT (subject, store, bucket, prefix, server, mechanism, name) DO UPDATE SET \
+    POINT_PUT = "INSERT INTO recovery_points (subject, place, mechanism, name, possible_from, \
+                 covered_until, stored_bytes, first_seen, last_seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) \
+                 ON CONFLICT (subject, place, mechanism, name) DO UPDATE SET \
                  possible_from = excluded.possible_from, covered_until = excluded.covered_until, \
                  stored_bytes = excluded.stored_bytes, last_seen = excluded.last_seen, gone_at = NULL";
-    POINTS_GONE = "UPDATE recovery_points SET gone_at = ?6 WHERE subject = ?1 AND store = ?2 AND bucket = ?3 AND prefix = ?4 \
-                   AND server = ?5 AND last_seen < ?6 AND gone_at IS NULL";
-    POINTS = "SELECT subject, store, bucket, prefix, server, mechanism, name, possible_from, covered_until, stored_bytes, \
-              first_seen, last_seen FROM recovery_points WHERE gone_at IS NULL ORDER BY subject, store, possible_from";
+    POINTS_GONE = "UPDATE recovery_points SET gone_at = ?3 WHERE subject = ?1 AND place = ?2 AND last_seen < ?3 AND gone_at IS NULL";
+    POINTS = "SELECT subject, place, mechanism, name, possible_from, covered_until, stored_bytes, \
+              first_seen, last_seen FROM recovery_points WHERE gone_at IS NULL ORDER BY subject, place, possible_from";
     POINTS_PRUNE = "DELETE FROM recovery_points WHERE gone_at < ?1";
 
     // drills
     DRILL_BY_RUN = "SELECT d.sha256 FROM drills d JOIN runs r ON r.number = d.run WHERE r.id = ?1";
-    DRILL_PUT = "INSERT INTO drills (run, sha256, subject, verdict, store, bucket, prefix, server, backup, began, ended, taken_in, \
-                 evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    DRILL_PUT = "INSERT INTO drills (run, sha256, subject, verdict, place, mechanism, name, began, ended, \
+                 taken_in, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     DRILLS_LAST = "SELECT evidence FROM drills d WHERE ended = (SELECT max(ended) FROM drills e WHERE e.subject = d.subject) \
                    ORDER BY subject, run";
-    DRILL_LAST_PROVEN = "SELECT evidence FROM drills WHERE subject = ?1 AND store = ?2 AND bucket = ?3 AND prefix = ?4 \
-                         AND server = ?5 AND verdict = 'proven' ORDER BY ended DESC LIMIT 1";
+    DRILL_LAST_PROVEN = "SELECT evidence FROM drills WHERE subject = ?1 AND place = ?2 AND verdict = 'proven' ORDER BY ended DESC LIMIT 1";
     DRILL_LAST_OF = "SELECT evidence FROM drills WHERE subject = ?1 ORDER BY ended DESC LIMIT 1";
 
     // outbox
@@ -174,10 +172,9 @@ statements! {
                        'last_looked', last_looked, 'cleared_at', cleared_at, 'finding', json(finding)) AS line FROM findings ORDER BY id";
     EXPORT_RUN_FINDINGS = "SELECT json_object('table', 'run_findings', 'run', run, 'finding', finding, 'change', change, \
                            'severity', severity) AS line FROM run_findings ORDER BY run, finding";
-    EXPORT_POINTS = "SELECT json_object('table', 'recovery_points', 'subject', subject, 'store', store, 'bucket', bucket, \
-                     'prefix', prefix, 'server', server, 'mechanism', mechanism, 'name', name, 'from', possible_from, \
+    EXPORT_POINTS = "SELECT json_object('table', 'recovery_points', 'subject', subject, 'place', json(place), 'mechanism', mechanism, 'name', name, 'from', possible_from, \
                      'covered_until', covered_until, 'stored_bytes', stored_bytes, 'first_seen', first_seen, 'last_seen', last_seen, \
-                     'gone_at', gone_at) AS line FROM recovery_points ORDER BY subject, store, name";
+                     'gone_at', gone_at) AS line FROM recovery_points ORDER BY subject, place, name";
     EXPORT_DRILLS = "SELECT json_object('table', 'drills', 'run', run, 'sha256', sha256, 'taken_in', taken_in, \
                      'evidence', json(evidence)) AS line FROM drills ORDER BY run";
     EXPORT_OUTBOX = "SELECT json_object('table', 'outbox', 'id', id, 'key', key, 'channel', channel, 'run', run, 'made_at', made_at, \

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ground::{Ground, names, say, some_of};
-use crate::domain::{BUDGET_USED, Denied, FactKind, Finding, Gap, Right, Severity, Subject, SubjectKind};
+use crate::domain::{BUDGET_USED, Denied, FactKind, Finding, Gap, Right, Severity, StorePart, Subject, SubjectKind};
 
 /// Answers that mean "I do not know this key".
 const AUTH: &[&str] = &[
@@ -42,6 +42,17 @@ const OF_THE_STORE: &[&str] = &[
     "store-request-budget-used",
 ];
 
+/// Who is on the other side of a gap: causes of S3 are told only where S3 is spoken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// A store itself.
+    Store,
+    /// A subject that rests on a store.
+    OnStore,
+    /// Somebody else: an API server, a backup server, a channel.
+    Other,
+}
+
 /// What a gap says about the other side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
@@ -52,14 +63,38 @@ struct Cause {
 
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     let mut groups: BTreeMap<(Subject, Cause), Vec<&Gap>> = BTreeMap::new();
+    let mut parts: BTreeMap<&Subject, Vec<(StorePart, &Gap)>> = BTreeMap::new();
     for gap in &ground.gaps {
         if explained(ground, gap) {
+            continue;
+        }
+        if let FactKind::StorePart(part) = gap.what {
+            parts.entry(&gap.subject).or_default().push((part, gap));
             continue;
         }
         let (subject, cause) = place_of_blame(ground, gap);
         groups.entry((subject, cause)).or_default().push(gap);
     }
-    groups.into_iter().map(|((subject, cause), gaps)| could_not_look(ground, &subject, cause, &gaps)).collect()
+    let whole = groups.into_iter().map(|((subject, cause), gaps)| could_not_look(ground, &subject, cause, &gaps));
+    whole.chain(parts.into_iter().map(|(store, parts)| not_whole(store, &parts))).collect()
+}
+
+/// The store answers, and parts of the look at it got no answer: a warning, since what is hidden may be critical and the next pass
+/// asks again.
+fn not_whole(store: &Subject, parts: &[(StorePart, &Gap)]) -> Finding {
+    let named: Vec<&str> = parts.iter().map(|(part, _)| part.as_str()).collect();
+    let details: Vec<String> = parts.iter().map(|(part, gap)| format!("{}: {}", part.as_str(), gap.detail)).collect();
+    Finding {
+        cause: details.first().cloned().unwrap_or_default(),
+        evidence: details,
+        could_not_look: true,
+        ..say(
+            "store-look-incomplete",
+            Severity::Warning,
+            store,
+            format!("the store answers, but not everything of it was seen: {}", named.join(", ")),
+        )
+    }
 }
 
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
@@ -80,7 +115,7 @@ fn told_by_rights(ground: &Ground, store: &Subject, gap: &Gap) -> bool {
         .stores
         .iter()
         .any(|fact| &fact.subject == store && (fact.rights.list == Right::No || fact.rights.read == Right::No));
-    lacks && cause_of(gap, true).code == "s3-permissions-incomplete"
+    lacks && cause_of(gap, Side::Store).code == "s3-permissions-incomplete"
 }
 
 /// The store fact itself is missing: nothing on it can be better known than that.
@@ -88,53 +123,74 @@ fn store_is_dark(ground: &Ground, store: &Subject) -> bool {
     ground.gaps.iter().any(|gap| &gap.subject == store && gap.what == FactKind::Store)
 }
 
-/// The same cause on two databases of one store, or a cause that only a store can have, is the store's.
+/// The same cause on two subjects of one store, or a cause that only a store can have, is the store's.
 fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
-    let cause = cause_of(gap, gap.subject.kind() == SubjectKind::Store);
-    let Some(store) = ground.below(&gap.subject) else { return (gap.subject.clone(), cause) };
-    let as_store = cause_of(gap, true);
+    let Some(store) = ground.below(&gap.subject) else {
+        let side = if gap.subject.kind() == SubjectKind::Store { Side::Store } else { Side::Other };
+        return (gap.subject.clone(), cause_of(gap, side));
+    };
+    let cause = cause_of(gap, Side::OnStore);
+    let as_store = cause_of(gap, Side::Store);
     let shared = ground
         .gaps
         .iter()
-        .filter(|other| ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, true).code == as_store.code)
+        .filter(|other| {
+            ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, Side::Store).code == as_store.code
+        })
         .map(|other| &other.subject)
         .collect::<BTreeSet<_>>();
     if shared.len() > 1 || OF_THE_STORE.contains(&cause.code) { (store, as_store) } else { (gap.subject.clone(), cause) }
 }
 
-fn cause_of(gap: &Gap, of_store: bool) -> Cause {
+fn cause_of(gap: &Gap, side: Side) -> Cause {
     let code = gap.code.as_deref().unwrap_or_default();
-    let is = |list: &[&str]| list.contains(&code);
-    let critical = |code, words| Cause { code, severity: Severity::Critical, words };
-    let warning = |code, words| Cause { code, severity: Severity::Warning, words };
-    if is(AUTH) {
-        return critical("s3-auth-failed", "the store does not accept the access key");
-    }
-    if is(CLOCK) {
-        return critical("s3-clock-skew", "the store refuses requests that are signed by our clock");
-    }
-    if is(REGION) {
-        return critical("s3-region-invalid", "the store refuses the region that requests are signed for");
-    }
-    if code == "NoSuchBucket" {
-        return critical("s3-bucket-missing", "the bucket does not exist");
-    }
-    if ENCRYPTION.iter().any(|start| code.starts_with(start)) {
-        return critical("s3-encryption-unsupported", "the store cannot decrypt, or its key is gone");
-    }
     if code == "secret-missing" {
         return critical("secret-missing", "a secret is not where the configuration says");
+    }
+    if side == Side::Other {
+        return cause_elsewhere(&gap.why);
     }
     if code == BUDGET_USED {
         return warning("store-request-budget-used", "the request budget of the day is used up");
     }
-    match &gap.why {
+    said_by_a_store(code).unwrap_or_else(|| match &gap.why {
         Denied::Denied { .. } => critical("s3-permissions-incomplete", "the key may not do what this look needs"),
         Denied::Tls => critical("s3-tls-failed", "TLS with the endpoint fails"),
         Denied::Dns => critical("s3-name-unresolved", "the endpoint's name does not resolve"),
-        Denied::Refused | Denied::Timeout | Denied::Broken if of_store => {
+        Denied::Refused | Denied::Timeout | Denied::Broken if side == Side::Store => {
             critical("object-store-outage", "the store does not answer as it should")
         }
+        why => cause_elsewhere(why),
+    })
+}
+
+/// What the words of a store's own error stand for.
+fn said_by_a_store(code: &str) -> Option<Cause> {
+    let is = |list: &[&str]| list.contains(&code);
+    if is(AUTH) {
+        return Some(critical("s3-auth-failed", "the store does not accept the access key"));
+    }
+    if is(CLOCK) {
+        return Some(critical("s3-clock-skew", "the store refuses requests that are signed by our clock"));
+    }
+    if is(REGION) {
+        return Some(critical("s3-region-invalid", "the store refuses the region that requests are signed for"));
+    }
+    if code == "NoSuchBucket" {
+        return Some(critical("s3-bucket-missing", "the bucket does not exist"));
+    }
+    if ENCRYPTION.iter().any(|start| code.starts_with(start)) {
+        return Some(critical("s3-encryption-unsupported", "the store cannot decrypt, or its key is gone"));
+    }
+    None
+}
+
+/// What a gap says by its kind alone, whoever is on the other side.
+const fn cause_elsewhere(why: &Denied) -> Cause {
+    match why {
+        Denied::Denied { .. } => critical("look-denied", "the other side refuses what this look needs"),
+        Denied::Tls => critical("look-tls-failed", "TLS with the other side fails"),
+        Denied::Dns => critical("look-name-unresolved", "the name of the other side does not resolve"),
         Denied::Timeout => warning("look-timed-out", "no answer within the deadline"),
         Denied::Refused | Denied::Broken | Denied::Malformed | Denied::Truncated => {
             warning("look-answer-malformed", "the answer was not whole, or made no sense")
@@ -142,6 +198,14 @@ fn cause_of(gap: &Gap, of_store: bool) -> Cause {
         Denied::AbsentApi => warning("look-unsupported", "the other side does not have this call"),
         Denied::NotAsked => warning("look-not-made", "it was not asked"),
     }
+}
+
+const fn critical(code: &'static str, words: &'static str) -> Cause {
+    Cause { code, severity: Severity::Critical, words }
+}
+
+const fn warning(code: &'static str, words: &'static str) -> Cause {
+    Cause { code, severity: Severity::Warning, words }
 }
 
 fn could_not_look(ground: &Ground, subject: &Subject, cause: Cause, gaps: &[&Gap]) -> Finding {
@@ -161,7 +225,7 @@ fn could_not_look(ground: &Ground, subject: &Subject, cause: Cause, gaps: &[&Gap
     let summary = match above.len() {
         0 => cause.words.to_owned(),
         1 => format!("{}; this also hides {}", cause.words, some_of(&above)),
-        count => format!("{}; this one cause hides {count} databases: {}", cause.words, some_of(&above)),
+        count => format!("{}; this one cause hides {count} subjects: {}", cause.words, some_of(&above)),
     };
     let hints: BTreeSet<&str> = gaps.iter().map(|gap| gap.hint.as_str()).filter(|hint| !hint.is_empty()).collect();
     let base = say(cause.code, cause.severity, subject, summary);

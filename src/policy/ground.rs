@@ -110,7 +110,9 @@ impl<'a> Ground<'a> {
 
     /// How long after a backup's end, or after a later segment, a segment may still be on its way.
     pub(super) fn archiving_grace(&self, subject: &Subject) -> f64 {
-        self.policy(subject).archive_timeout_seconds.unwrap_or(DEFAULT_ARCHIVE_TIMEOUT) + UPLOAD_MARGIN
+        let timeout = self.policy(subject).archive_timeout_seconds.unwrap_or(DEFAULT_ARCHIVE_TIMEOUT);
+        // Who switches segments every few seconds uploads them as often: two more switches without it are proof enough.
+        timeout + UPLOAD_MARGIN.min(2.0 * timeout)
     }
 
     pub(super) fn base_backup_every(&self, subject: &Subject) -> f64 {

@@ -2,11 +2,12 @@
 //!
 //! Judging starts from what *should* be known ([`Expected`]): a subject with neither fact nor gap is a bug of ours and
 //! never fine. Every gap becomes a finding by its cause, and one cause is one finding: a store that does not answer
-//! swallows the gaps of the databases on it and names them. Rules look at facts, never at names or examples; each
+//! swallows the gaps of the subjects on it and names them. Rules look at facts, never at names or examples; each
 //! threshold is a named constant with its reason.
 
 mod archive;
 mod backups;
+mod clears;
 mod gaps;
 mod ground;
 mod lifecycle;
@@ -20,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::domain::{Evidence, Expected, FactKind, Finding, FindingKey, Observation, Place, ProviderId, RunId, Subject, Verdict};
 
+pub use clears::{archive_clears, reads_archives, store_clears};
 use ground::Ground;
 
 /// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.
@@ -43,7 +45,7 @@ impl From<&Evidence> for Proof {
     fn from(evidence: &Evidence) -> Self {
         Self {
             subject: evidence.subject.clone(),
-            place: evidence.drilled.as_ref().map(|drilled| drilled.place.clone()),
+            place: evidence.restored.as_ref().map(|restored| restored.place.clone()),
             verdict: evidence.verdict,
             at: evidence.ended,
             run: evidence.run,

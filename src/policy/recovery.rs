@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::Proof;
 use super::ground::{Ground, HOUR, done, say, some_of};
-use crate::domain::{ArchiveFact, BaseBackup, Finding, Severity, Subject, Verdict, Window, age, duration_in_words};
+use crate::domain::{ArchiveFact, BaseBackup, Finding, Keep, Place, Severity, Subject, Verdict, Window, age, duration_in_words};
 
 /// A schedule that starts on time may still need a while: backups of small teams end within the hour.
 const BACKUP_GRACE: f64 = HOUR;
@@ -86,7 +86,7 @@ fn empty_promises(archive: &ArchiveFact) -> Vec<&BaseBackup> {
     done(archive)
         .into_iter()
         .filter(|backup| backup.end_time.is_some_and(|end| end < real))
-        .filter(|backup| backup.missing.is_empty() && backup.keep.as_deref() != Some("standalone"))
+        .filter(|backup| backup.missing.is_empty() && backup.keep != Some(Keep::Standalone))
         .filter(|backup| !archive.windows.iter().any(|window| reaches(backup, window)))
         .collect()
 }
@@ -134,8 +134,9 @@ fn window_overstated(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> 
 
 /// A proof holds for one place: those of other places do not count where the place is known.
 fn proofs_here<'a>(ground: &'a Ground, subject: &Subject) -> Vec<&'a Proof> {
-    let place = ground.archives.iter().find(|archive| &archive.subject == subject).map(|archive| &archive.place);
-    let here = |proof: &&Proof| match (&proof.place, place) {
+    let place =
+        ground.archives.iter().find(|archive| &archive.subject == subject).map(|archive| Place::from(archive.place.clone()));
+    let here = |proof: &&Proof| match (&proof.place, &place) {
         (Some(drilled), Some(place)) => drilled == place,
         _ => true,
     };
@@ -151,7 +152,7 @@ fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
         return Some(drill_failed(ground, failed));
     }
     let every = ground.policy(subject).drill_every_seconds?;
-    let command = format!("dalsegno drill pg-restore --db {}", subject.name());
+    let command = drill_again(subject);
     let (name, text) = match proven {
         None => ("never-drilled", "no restore from this place was ever proven".to_owned()),
         Some(proof) if ground.age(proof.at) > every => {
@@ -175,6 +176,11 @@ fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
         remedy: command,
         ..say(name, Severity::Warning, subject, text)
     })
+}
+
+/// The command that proves a subject anew.
+fn drill_again(subject: &Subject) -> String {
+    format!("dalsegno drill {} --db {}", subject.kind().runbook().unwrap_or("RUNBOOK"), subject.name())
 }
 
 fn drill_failed(ground: &Ground, failed: &Proof) -> Finding {

@@ -2,8 +2,8 @@
 
 use super::ground::{DAY, Ground, HOUR, MINUTE, done, names, say, some_of};
 use crate::domain::{
-    ArchiveFact, BackupStatus, Dialect, Finding, Right, Setting, Severity, StoreFact, UploadSeen, age, bytes_in_words,
-    duration_in_words,
+    ArchiveFact, BackupStatus, Dialect, Finding, Immutability, Right, Setting, Severity, StoreFact, UploadSeen, age,
+    bytes_in_words, duration_in_words,
 };
 
 /// From here on recovery targets and ages are visibly off; NTP keeps healthy machines far below.
@@ -38,6 +38,7 @@ fn of_store(ground: &Ground, store: &StoreFact) -> Vec<Finding> {
         clock(store),
         certificate(ground, store),
         rights(ground, store),
+        not_allowed_to_ask(store),
         uneven,
         uploads,
         old_versions(store),
@@ -161,6 +162,38 @@ fn rights(ground: &Ground, store: &StoreFact) -> Option<Finding> {
     })
 }
 
+/// Settings that the key may not ask for: the rules that need them stay silent, and that is said once. Never more than worth
+/// knowing: a key with the least rights is as it should be, and calls for nobody. Every answer before stays open (see `clears`).
+fn not_allowed_to_ask(store: &StoreFact) -> Option<Finding> {
+    if store.rights.list == Right::No {
+        return None; // said as critical
+    }
+    // Where object lock is claimed, its own finding says that it cannot be shown.
+    let lock = store.object_lock == Setting::Denied && store.claimed_immutability != Some(Immutability::ObjectLock);
+    let asked = [
+        (store.lifecycle == Setting::Denied, "s3:GetLifecycleConfiguration", "lifecycle rules that delete backups"),
+        (store.uploads == Setting::Denied, "s3:ListBucketMultipartUploads", "uploads that never end"),
+        (store.versioning == Setting::Denied, "s3:GetBucketVersioning", "growth by old versions"),
+        (store.rights.list_versions == Right::No, "s3:ListBucketVersions", "growth by old versions"),
+        (lock, "s3:GetBucketObjectLockConfiguration", "locks, by which backup.info stays STARTED"),
+    ];
+    let missing: Vec<_> = asked.into_iter().filter(|(denied, ..)| *denied).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let rights = missing.iter().map(|(_, right, _)| *right).collect::<Vec<_>>().join(", ");
+    Some(Finding {
+        evidence: missing.iter().map(|(_, right, hidden)| format!("without {right}: {hidden} are not seen")).collect(),
+        cause: format!("the policy of this key leaves out: {rights}"),
+        ..say(
+            "store-settings-not-readable",
+            Severity::Info,
+            &store.subject,
+            format!("some settings of bucket {} are not watched: the reading key lacks {rights}", store.bucket),
+        )
+    })
+}
+
 fn open_uploads(store: &StoreFact) -> &[UploadSeen] {
     if let Setting::Set(uploads) = &store.uploads { uploads } else { &[] }
 }
@@ -270,15 +303,18 @@ fn old_versions(store: &StoreFact) -> Option<Finding> {
 }
 
 fn immutability(store: &StoreFact) -> Option<Finding> {
-    let claim = store.claimed_immutability.as_deref().filter(|claim| *claim != "none")?;
+    let claim = store.claimed_immutability.filter(|claim| *claim != Immutability::None)?;
     let (why, unseen) = match (&store.object_lock, claim) {
         (Setting::Set(Some(_)), _) => return None,
-        (Setting::Denied | Setting::NotAsked, "object-lock") => ("the key may not ask for it", true),
-        (Setting::NotImplemented, "object-lock") => ("the store does not have S3 object lock", false),
-        (Setting::Absent, "object-lock") => ("the bucket has no object lock", false),
-        (Setting::Set(None), "object-lock") => ("object lock is on, but without a default retention nothing is locked", false),
+        (Setting::Denied | Setting::NotAsked, Immutability::ObjectLock) => ("the key may not ask for it", true),
+        (Setting::NotImplemented, Immutability::ObjectLock) => ("the store does not have S3 object lock", false),
+        (Setting::Absent, Immutability::ObjectLock) => ("the bucket has no object lock", false),
+        (Setting::Set(None), Immutability::ObjectLock) => {
+            ("object lock is on, but without a default retention nothing is locked", false)
+        }
         _ => ("S3 cannot show this mechanism; only a refused delete proves it", false),
     };
+    let claim = claim.as_str();
     Some(Finding {
         evidence: vec![format!("claimed: {claim}; bucket {} on {} ({})", store.bucket, store.endpoint, store.dialect.as_str())],
         cause: why.to_owned(),
@@ -294,5 +330,5 @@ fn immutability(store: &StoreFact) -> Option<Finding> {
 
 /// Used by `backups`: whether this store locks what is written into it.
 pub(super) fn locks(store: &StoreFact) -> bool {
-    matches!(&store.object_lock, Setting::Set(Some(_))) || store.claimed_immutability.as_deref() == Some("bucket-lock")
+    matches!(&store.object_lock, Setting::Set(Some(_))) || store.claimed_immutability == Some(Immutability::BucketLock)
 }

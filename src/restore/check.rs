@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Chosen, Held, Server, Telling, seconds};
 use super::session::{As, Session, sqlstate, words};
 use super::trouble::Trouble;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
-use crate::domain::{AssertionResult, Cx, Expectation, Outcome3, Phase, Receipt, SqlCheck, age, bytes_in_words};
+use crate::domain::verb_names::{ARCHIVING_OFF, ASSERTIONS, FRESH, REPLAY_END, SYSTEM_ID};
+use crate::domain::{AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, Refused, SqlCheck, age, bytes_in_words};
 
 /// A cluster that commits now and then: data may lie this far behind what is covered before it looks stale.
 const FRESH_SECONDS: f64 = 3_600.0;
@@ -44,6 +45,26 @@ pub struct CheckWork {
     pub checks: Vec<SqlCheck>,
     /// Ends it.
     pub cancel: CancellationToken,
+}
+
+/// The configuration's checks, and what a runbook adds to them: it may ask for more, never for less.
+pub fn with_added(configured: &[SqlCheck], added: Option<&Value>) -> Result<Vec<SqlCheck>, Refused> {
+    let mut all = configured.to_vec();
+    let Some(value) = added.filter(|value| !value.is_null()) else { return Ok(all) };
+    let added: Vec<SqlCheck> = serde_json::from_value(value.clone()).map_err(|error| Refused {
+        why: format!("checks: {error}"),
+        hint: "leave them out to make those of the configuration".to_owned(),
+    })?;
+    for check in added {
+        if ASSERTIONS.contains(&check.name.as_str()) || all.iter().any(|known| known.name == check.name) {
+            return Err(Refused {
+                why: format!("checks: {:?} is taken by another check", check.name),
+                hint: "the configuration's checks, and our own, are always made; give it another name".to_owned(),
+            });
+        }
+        all.push(check);
+    }
+    Ok(all)
 }
 
 impl CheckWork {
@@ -94,13 +115,13 @@ impl CheckWork {
         let expected = self.chosen.of.system_id.unwrap_or(self.chosen.plan.system_id);
         let by = if self.chosen.of.system_id.is_some() { "configuration" } else { "backup.info" };
         let seen = self.server.recovered.system_id;
-        let outcome = match seen {
-            Some(seen) if seen == expected => Outcome3::Passed,
-            Some(_) => Outcome3::Failed,
-            None => Outcome3::Undecided,
+        let end = match seen {
+            Some(seen) if seen == expected => CheckEnd::Passed,
+            Some(_) => CheckEnd::Failed,
+            None => CheckEnd::Undecided,
         };
         let seen = seen.map_or_else(|| "not known".to_owned(), |seen| seen.to_string());
-        assertion("system-id", format!("{expected} ({by})"), seen, outcome, false)
+        assertion(SYSTEM_ID, format!("{expected} ({by})"), seen, end, false)
     }
 
     /// Recovery ended where the catalogue said. An archive that stopped long ago passes this too, so it does not tell stale data.
@@ -112,29 +133,23 @@ impl CheckWork {
         let seen = format!("{} on timeline {}", recovered.reached_lsn.as_deref().unwrap_or("no position"), recovered.timeline);
         match plan.target {
             RecoveryTarget::End => {
-                let outcome = match (reached, start) {
-                    (Some(reached), Some(start)) if reached >= start && recovered.timeline == plan.timeline => Outcome3::Passed,
-                    (Some(_), Some(_)) => Outcome3::Failed,
-                    _ => Outcome3::Undecided,
+                let end = match (reached, start) {
+                    (Some(reached), Some(start)) if reached >= start && recovered.timeline == plan.timeline => CheckEnd::Passed,
+                    (Some(_), Some(_)) => CheckEnd::Failed,
+                    _ => CheckEnd::Undecided,
                 };
                 let expected = format!("into segment {} of timeline {}", recovered.expected_segment, plan.timeline);
-                assertion("replay-end", expected, seen, outcome, false)
+                assertion(REPLAY_END, expected, seen, end, false)
             }
             RecoveryTarget::Time(moment) => {
-                let outcome = match (recovered.data_as_of, recovered.timeline == plan.timeline) {
-                    (_, false) => Outcome3::Failed,
-                    (Some(as_of), true) if as_of > moment => Outcome3::Failed,
-                    (_, true) => Outcome3::Passed,
+                let end = match (recovered.data_as_of, recovered.timeline == plan.timeline) {
+                    (_, false) => CheckEnd::Failed,
+                    (Some(as_of), true) if as_of > moment => CheckEnd::Failed,
+                    (_, true) => CheckEnd::Passed,
                 };
                 let as_of =
                     recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
-                assertion(
-                    "replay-end",
-                    format!("{moment} on timeline {}", plan.timeline),
-                    format!("{as_of}, {seen}"),
-                    outcome,
-                    true,
-                )
+                assertion(REPLAY_END, format!("{moment} on timeline {}", plan.timeline), format!("{as_of}, {seen}"), end, true)
             }
         }
     }
@@ -142,12 +157,12 @@ impl CheckWork {
     /// That it is not shown is our sandbox's fault and never the archive's.
     fn archiving_off(&self) -> AssertionResult {
         let shown = self.server.recovered.isolation.as_ref();
-        let (outcome, seen) = match shown {
-            Some(shown) if shown.against.is_empty() => (Outcome3::Passed, shown.facts.join("; ")),
-            Some(shown) => (Outcome3::Undecided, shown.against.join("; ")),
-            None => (Outcome3::Undecided, "not looked at".to_owned()),
+        let (end, seen) = match shown {
+            Some(shown) if shown.against.is_empty() => (CheckEnd::Passed, shown.facts.join("; ")),
+            Some(shown) => (CheckEnd::Undecided, shown.against.join("; ")),
+            None => (CheckEnd::Undecided, "not looked at".to_owned()),
         };
-        assertion("archiving-off", "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, outcome, false)
+        assertion(ARCHIVING_OFF, "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, end, false)
     }
 
     /// Newest replayed commit against what the archive covers.
@@ -162,8 +177,8 @@ impl CheckWork {
             || "not known what the archive covers".to_owned(),
             |until| format!("data of at most {tolerance:.0} s before {until}"),
         );
-        let (outcome, seen) = freshness(self.server.recovered.data_as_of, until, tolerance, self.chosen.plan.from, self.cx.now);
-        AssertionResult { seconds: seconds(began), ..assertion("fresh", expected, seen, outcome, true) }
+        let (end, seen) = freshness(self.server.recovered.data_as_of, until, tolerance, self.chosen.plan.from, self.cx.now);
+        AssertionResult { seconds: seconds(began), ..assertion(FRESH, expected, seen, end, true) }
     }
 
     /// Sizes of the databases; against the last drill when there was one.
@@ -202,10 +217,10 @@ impl CheckWork {
         };
         let expected = expectation_in_words(&check.expect);
         let grace = Duration::from_secs(limit.saturating_add(15));
-        let (outcome, seen) = tokio::select! {
-            () = self.cancel.cancelled() => (Outcome3::Undecided, "cancelled".to_owned()),
+        let (end, seen) = tokio::select! {
+            () = self.cancel.cancelled() => (CheckEnd::Undecided, "cancelled".to_owned()),
             answer = tokio::time::timeout(grace, asked) => match answer {
-                Err(_) => (Outcome3::Undecided, format!("no answer in {} s", grace.as_secs())),
+                Err(_) => (CheckEnd::Undecided, format!("no answer in {} s", grace.as_secs())),
                 Ok(Err(error)) => of_error(&error),
                 Ok(Ok(answer)) => {
                     let now = self.reference();
@@ -213,7 +228,7 @@ impl CheckWork {
                 }
             },
         };
-        AssertionResult { seconds: seconds(began), ..assertion(&check.name, expected, seen, outcome, tells_stale) }
+        AssertionResult { seconds: seconds(began), ..assertion(&check.name, expected, seen, end, tells_stale) }
     }
 
     /// What "new" is measured against: what the archive covers, else the time of the drill.
@@ -244,8 +259,8 @@ async fn reader(session: &mut Session) -> Result<&'static str, sqlx::Error> {
     Ok("dalsegno_reader")
 }
 
-fn assertion(name: &str, expected: String, seen: String, outcome: Outcome3, tells_stale: bool) -> AssertionResult {
-    AssertionResult { name: name.to_owned(), expected, seen, outcome, tells_stale, seconds: 0.0 }
+fn assertion(name: &str, expected: String, seen: String, end: CheckEnd, tells_stale: bool) -> AssertionResult {
+    AssertionResult { name: name.to_owned(), expected, seen, end, tells_stale, seconds: 0.0 }
 }
 
 /// Undecided when no commit was replayed and the base backup is too old to tell.
@@ -255,17 +270,17 @@ pub fn freshness(
     tolerance: f64,
     base_end: Timestamp,
     now: Timestamp,
-) -> (Outcome3, String) {
-    let Some(until) = until else { return (Outcome3::Undecided, "not known what the archive covers".to_owned()) };
+) -> (CheckEnd, String) {
+    let Some(until) = until else { return (CheckEnd::Undecided, "not known what the archive covers".to_owned()) };
     let behind = |then: Timestamp| until.duration_since(then).as_secs_f64();
     match as_of {
-        Some(as_of) if behind(as_of) <= tolerance => (Outcome3::Passed, format!("data as of {as_of} ({})", age(as_of, now))),
+        Some(as_of) if behind(as_of) <= tolerance => (CheckEnd::Passed, format!("data as of {as_of} ({})", age(as_of, now))),
         // A quiet cluster archives segments without commits: that is no proof of staleness.
         Some(as_of) => {
-            (Outcome3::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of)))
+            (CheckEnd::Undecided, format!("data as of {as_of}, {:.0} s before what the archive covers", behind(as_of)))
         }
-        None if behind(base_end) <= tolerance => (Outcome3::Passed, format!("no commit replayed, base backup of {base_end}")),
-        None => (Outcome3::Undecided, format!("no commit replayed, base backup of {base_end}")),
+        None if behind(base_end) <= tolerance => (CheckEnd::Passed, format!("no commit replayed, base backup of {base_end}")),
+        None => (CheckEnd::Undecided, format!("no commit replayed, base backup of {base_end}")),
     }
 }
 
@@ -276,10 +291,10 @@ pub fn compare_sizes(last: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) 
         .map(|(name, before)| {
             let seen = now.get(name).copied();
             let enough = seen.is_some_and(|seen| seen as f64 >= *before as f64 * SHRUNK);
-            let outcome = if enough { Outcome3::Passed } else { Outcome3::Failed };
+            let end = if enough { CheckEnd::Passed } else { CheckEnd::Failed };
             let seen = seen.map_or_else(|| "not there".to_owned(), bytes_in_words);
             let expected = format!("at least half of {} (the last drill's)", bytes_in_words(*before));
-            assertion(&format!("size of {name}"), expected, seen, outcome, false)
+            assertion(&format!("size of {name}"), expected, seen, end, false)
         })
         .collect()
 }
@@ -297,21 +312,21 @@ fn expectation_in_words(expect: &Expectation) -> String {
 }
 
 /// Our time limit, a server that stops, a missing library: not the data's fault. A missing table is.
-fn of_error(error: &sqlx::Error) -> (Outcome3, String) {
-    let outcome = match sqlstate(error).as_deref() {
-        Some("57014" | "57P01" | "57P03" | "53100" | "53200" | "58P01" | "55P03") | None => Outcome3::Undecided,
-        Some(_) => Outcome3::Failed,
+fn of_error(error: &sqlx::Error) -> (CheckEnd, String) {
+    let end = match sqlstate(error).as_deref() {
+        Some("57014" | "57P01" | "57P03" | "53100" | "53200" | "58P01" | "55P03") | None => CheckEnd::Undecided,
+        Some(_) => CheckEnd::Failed,
     };
-    (outcome, words(error))
+    (end, words(error))
 }
 
 /// Holds an answer against the expectation.
-pub fn judge(expect: &Expectation, rows: u64, columns: usize, first: Option<&str>, reference: Timestamp) -> (Outcome3, String) {
-    let verdict = |good: bool| if good { Outcome3::Passed } else { Outcome3::Failed };
+pub fn judge(expect: &Expectation, rows: u64, columns: usize, first: Option<&str>, reference: Timestamp) -> (CheckEnd, String) {
+    let verdict = |good: bool| if good { CheckEnd::Passed } else { CheckEnd::Failed };
     let value = first.map_or_else(|| if rows == 0 { "no row".to_owned() } else { "NULL".to_owned() }, ToOwned::to_owned);
     let single = rows == 1 && columns == 1;
     let as_number = || first.and_then(|text| text.trim().parse::<f64>().ok()).filter(|number| number.is_finite());
-    let shape = || (Outcome3::Failed, format!("{rows} rows of {columns} columns, expected is a single value"));
+    let shape = || (CheckEnd::Failed, format!("{rows} rows of {columns} columns, expected is a single value"));
     match expect {
         Expectation::Runs(wanted) => (verdict(*wanted), format!("ran, {rows} rows")),
         Expectation::Rows(wanted) => (verdict(rows == *wanted), format!("{rows} rows")),
@@ -322,7 +337,7 @@ pub fn judge(expect: &Expectation, rows: u64, columns: usize, first: Option<&str
         Expectation::AtMost(wanted) => (verdict(as_number().is_some_and(|number| number <= *wanted)), value),
         Expectation::NewerThanSeconds(limit) => match first.and_then(timestamp) {
             Some(then) => (verdict(reference.duration_since(then).as_secs_f64() <= *limit), value),
-            None => (Outcome3::Failed, format!("{value} is no timestamp")),
+            None => (CheckEnd::Failed, format!("{value} is no timestamp")),
         },
     }
 }

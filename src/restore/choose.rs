@@ -127,7 +127,7 @@ fn receipt(chosen: &Chosen, took: f64) -> Receipt {
     let mut outputs = Map::new();
     let mut put = |name: &str, value: serde_json::Value| outputs.insert(name.to_owned(), value);
     put("subject", json!(chosen.of.subject));
-    put("place", json!(chosen.of.place));
+    put("place", json!(crate::domain::Place::from(chosen.of.place.clone())));
     put("backup", json!(plan.backup));
     put("timeline", json!(plan.timeline));
     put("end_segment", json!(plan.end.segment));

@@ -17,6 +17,8 @@ const ANSWER: Duration = Duration::from_secs(15);
 /// How a postmaster ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostmasterEnd {
+    /// Whether it ran at all when it was asked to stop.
+    pub ran: bool,
     /// In words.
     pub status: String,
     /// The signal that ended it.
@@ -78,8 +80,8 @@ impl Keeper {
             match tokio::time::timeout(patience, self.said.next_line()).await {
                 Err(_) => {}
                 Ok(Ok(Some(line))) => {
-                    if let Ok(Said::Ended { status, signal }) = serde_json::from_str(&line) {
-                        self.ended = Some(PostmasterEnd { status, signal });
+                    if let Ok(Said::Ended { ran, status, signal }) = serde_json::from_str(&line) {
+                        self.ended = Some(PostmasterEnd { ran, status, signal });
                     }
                 }
                 Ok(_) => return Err(lost()),
@@ -96,8 +98,8 @@ impl Keeper {
         self.tell(&Order::Stop).await?;
         loop {
             match self.hear(ANSWER).await? {
-                Said::Ended { status, signal } => {
-                    let end = PostmasterEnd { status, signal };
+                Said::Ended { ran, status, signal } => {
+                    let end = PostmasterEnd { ran, status, signal };
                     self.ended = Some(end.clone());
                     return Ok(end);
                 }

@@ -1,6 +1,5 @@
 //! `sandbox.make`: the folder, its marker, the keeper. Everything that can be known to be missing is said before that.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use nix::unistd::{Gid, Uid, User, geteuid};
@@ -15,10 +14,9 @@ use super::process::ProcessMark;
 use super::sandbox::{Marker, Sandbox};
 use super::settings::RestoreSettings;
 use super::space;
-use super::sweep::end_processes;
 use super::tree::Owner;
 use super::trouble::Trouble;
-use crate::domain::{Receipt, RunId, Undone};
+use crate::domain::{Receipt, RunId};
 
 /// The user that PostgreSQL's files are given to: `None` when we are not root and they are simply ours.
 pub fn owner(user: &str) -> Result<Owner, Trouble> {
@@ -82,8 +80,8 @@ pub async fn make(
     cancel: CancellationToken,
 ) -> Result<Arc<Held>, Trouble> {
     let owner = owner(&settings.user)?;
-    let me = i32::try_from(std::process::id()).ok().and_then(ProcessMark::of);
-    let maker = me.ok_or_else(|| Trouble::could_not("/proc does not show our own process", "mount /proc"))?;
+    let maker = ProcessMark::of(std::process::id())
+        .ok_or_else(|| Trouble::could_not("/proc does not show our own process", "mount /proc"))?;
     let mark = Marker { run, step: step.to_owned(), maker, made_by: env!("CARGO_PKG_VERSION").to_owned() };
     if sandbox.folder().exists() {
         return Err(Trouble::Unclear { why: format!("{} is there already", sandbox.folder().display()) });
@@ -111,49 +109,4 @@ pub fn receipt(sandbox: &Sandbox) -> Receipt {
     let mut outputs = Map::new();
     outputs.insert("folder".to_owned(), json!(sandbox.folder().display().to_string()));
     Receipt { outputs, ..Receipt::default() }
-}
-
-/// Removes a sandbox of this process; nothing works in it any more.
-pub async fn remove_held(held: &Held) -> Undone {
-    let keeper = held.keeper.lock().await.take();
-    let told = match keeper {
-        Some(keeper) => keeper.remove().await,
-        None => Ok(()),
-    };
-    if held.sandbox.folder().exists() {
-        return remove_found(&held.sandbox, None);
-    }
-    match told {
-        Ok(()) | Err(_) => Undone::Removed,
-    }
-}
-
-/// Removes a sandbox that another process made, when it bears the mark of this run and nobody works in it.
-pub fn remove_found(sandbox: &Sandbox, run: Option<RunId>) -> Undone {
-    if !sandbox.folder().exists() {
-        return Undone::NothingToDo;
-    }
-    let Some(marker) = sandbox.marker() else {
-        return stuck(sandbox.folder(), "it bears no marker of ours");
-    };
-    if run.is_some_and(|run| run != marker.run) {
-        return stuck(sandbox.folder(), "it belongs to another run");
-    }
-    let mine = i32::try_from(std::process::id()).is_ok_and(|pid| pid == marker.maker.pid);
-    if !mine && marker.maker.is_alive() {
-        return stuck(sandbox.folder(), "the run that made it goes on");
-    }
-    let (_, problem) = end_processes(sandbox);
-    if let Some(why) = problem {
-        return stuck(sandbox.folder(), &why);
-    }
-    match sandbox.remove() {
-        Ok(_) => Undone::Removed,
-        Err(_) if !sandbox.folder().exists() => Undone::Removed,
-        Err(error) => stuck(sandbox.folder(), &error.to_string()),
-    }
-}
-
-fn stuck(folder: &Path, why: &str) -> Undone {
-    Undone::Stuck { why: format!("{}: {why}", folder.display()) }
 }

@@ -14,15 +14,16 @@ use super::choose::ChooseWork;
 use super::held::{Bounds, Held, Memory};
 use super::make;
 use super::recover::RecoverWork;
+use super::remove;
 use super::retry::Patience;
 use super::sandbox::Sandbox;
 use super::settings::{RestoreSettings, RestoreSubject};
-use super::sweep::end_processes;
 use super::trouble::Trouble;
-use super::verbs::{BASE, CHECK, CHOOSE, MAKE, RECOVER, VERBS};
+use super::verbs::VERBS;
 use crate::archive::RecoveryTarget;
+use crate::domain::verb_names::{ARCHIVE_CHOOSE, PG_CHECK, PG_RECOVER, PG_RESTORE_BASE, SANDBOX_MAKE};
 use crate::domain::{
-    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, SqlCheck, State, Subject, Undone, VerbSpec,
+    Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, State, Subject, Touch, Undone, VerbSpec,
 };
 
 /// Restores archives into sandboxes and asks what came back.
@@ -43,15 +44,22 @@ impl Restorer {
     }
 
     fn subject(&self, text: &str) -> Result<&RestoreSubject, Refused> {
-        self.subjects.iter().find(|of| of.subject.answers_to(text)).ok_or_else(|| {
-            let known: Vec<String> = self.subjects.iter().map(|of| of.subject.to_string()).collect();
-            refuse(format!("no database {text:?} can be restored"), format!("one of: {}", known.join(", ")))
-        })
+        let named: Vec<&RestoreSubject> = self.subjects.iter().filter(|of| of.subject.answers_to(text)).collect();
+        let whole = named.iter().find(|of| of.subject.to_string() == text);
+        match (whole, named.as_slice()) {
+            (Some(of), _) | (None, [of]) => Ok(of),
+            (None, several) => {
+                let what = if several.is_empty() { "no database" } else { "more than one database" };
+                let known: Vec<String> = self.subjects.iter().map(|of| of.subject.to_string()).collect();
+                let hint = format!("one of: {}", known.join(", "));
+                Err(refuse(format!("{what} that can be restored is called {text:?}"), hint))
+            }
+        }
     }
 
     fn sandbox_of(&self, call: &Call) -> Sandbox {
         match call.verb.as_str() {
-            MAKE => Sandbox::of(&self.settings.folder, call.run, &call.step),
+            SANDBOX_MAKE => Sandbox::of(&self.settings.folder, call.run, &call.step),
             _ => Sandbox::at(Path::new(call.text("folder").unwrap_or_default())),
         }
     }
@@ -66,7 +74,7 @@ impl Restorer {
         }
         Err(refuse(
             format!("{folder} is no sandbox of this run"),
-            format!("folder must be the output of {MAKE}: {}/{wanted}…", self.settings.folder.display()),
+            format!("folder must be the output of {SANDBOX_MAKE}: {}/{wanted}…", self.settings.folder.display()),
         ))
     }
 
@@ -123,7 +131,7 @@ impl Restorer {
         let backup = call.text("backup");
         let chosen = self.memory.chosen(call.run, backup, call.text("subject")).ok_or_else(|| ActError::Refused {
             why: format!("base backup {} was not chosen in this run", backup.unwrap_or_default()),
-            hint: format!("begin the runbook with {CHOOSE}"),
+            hint: format!("begin the runbook with {ARCHIVE_CHOOSE}"),
         })?;
         let owner = make::owner(&self.settings.user).map_err(Trouble::into_not_started)?;
         let bounds = bounds(cx, Some(sandbox.folder().to_owned()), held.cancel.clone());
@@ -154,14 +162,14 @@ impl Restorer {
         let Some((held, server)) = held.and_then(|held| held.server().map(|server| (held, server))) else {
             return Err(ActError::NotStarted {
                 why: "no restored PostgreSQL of this process runs".to_owned(),
-                hint: format!("{CHECK} comes after {RECOVER}"),
+                hint: format!("{PG_CHECK} comes after {PG_RECOVER}"),
             });
         };
         let chosen = self.memory.chosen(call.run, None, call.text("subject")).ok_or_else(|| ActError::NotStarted {
             why: "nothing was chosen in this run".to_owned(),
-            hint: format!("begin the runbook with {CHOOSE}"),
+            hint: format!("begin the runbook with {ARCHIVE_CHOOSE}"),
         })?;
-        let checks = checks(call, &chosen.of).map_err(refused)?;
+        let checks = super::check::with_added(&chosen.of.checks, call.args.get("checks")).map_err(refused)?;
         let cancel = held.cancel.child_token();
         let folder = held.sandbox.folder().to_owned();
         let work = CheckWork { cx: cx.clone(), held, server, chosen, checks, cancel: cancel.clone() };
@@ -187,16 +195,16 @@ impl Act for Restorer {
         }
         let sandbox = self.sandbox_of(call);
         let folder = sandbox.folder().display().to_string();
-        let mut objects = Vec::new();
+        let mut touches = Vec::new();
         match call.verb.as_str() {
-            CHOOSE => {
+            ARCHIVE_CHOOSE => {
                 self.subject(call.text("subject").unwrap_or_default())?;
                 target(call)?;
                 timeline(call)?;
             }
-            MAKE => objects.push(("make".to_owned(), folder.clone())),
-            BASE => objects.push(("make".to_owned(), format!("{folder}/data"))),
-            RECOVER => objects.push(("make".to_owned(), format!("PostgreSQL on the socket {folder}/s/.s.PGSQL.5432"))),
+            SANDBOX_MAKE => touches.push(Touch::make(folder.clone())),
+            PG_RESTORE_BASE => touches.push(Touch::make(format!("{folder}/data"))),
+            PG_RECOVER => touches.push(Touch::make(format!("PostgreSQL on the socket {folder}/s/.s.PGSQL.5432"))),
             _ => {}
         }
         // On paper (`--plan`) the folder is a reference to an earlier output, and stays one.
@@ -204,17 +212,17 @@ impl Act for Restorer {
         if let Some(given) = given.filter(|text| !text.starts_with("$(")) {
             self.must_be_ours(given, call.run)?;
         }
-        Ok(Intent { call: call.clone(), objects, mark: json!({"folder": folder, "run": call.run, "step": call.step}) })
+        Ok(Intent { call: call.clone(), touches, mark: json!({"folder": folder, "run": call.run, "step": call.step}) })
     }
 
     async fn start(&self, cx: &Cx, intent: &Intent) -> Result<Handle, ActError> {
         let call = &intent.call;
         if self.memory.look(&key(call)).is_none() {
             match call.verb.as_str() {
-                CHOOSE => self.start_choose(cx, call)?,
-                MAKE => self.start_make(cx, call),
-                BASE => self.start_base(cx, call)?,
-                RECOVER => self.start_recover(cx, call)?,
+                ARCHIVE_CHOOSE => self.start_choose(cx, call)?,
+                SANDBOX_MAKE => self.start_make(cx, call),
+                PG_RESTORE_BASE => self.start_base(cx, call)?,
+                PG_RECOVER => self.start_recover(cx, call)?,
                 _ => self.start_check(cx, call)?,
             }
         }
@@ -229,7 +237,7 @@ impl Act for Restorer {
         // Another process's work, or none: only the marks on disk can tell.
         let sandbox = self.sandbox_of(call);
         Ok(match call.verb.as_str() {
-            MAKE | RECOVER | BASE if sandbox.folder().exists() => match sandbox.marker() {
+            SANDBOX_MAKE | PG_RECOVER | PG_RESTORE_BASE if sandbox.folder().exists() => match sandbox.marker() {
                 Some(marker) if marker.run == call.run => State::CouldNot {
                     why: format!("{} was made by a process that is gone", sandbox.folder().display()),
                     hint: "a drill is never resumed: `dalsegno drill gc` removes it".to_owned(),
@@ -246,8 +254,8 @@ impl Act for Restorer {
         self.memory.end(&key(call)).await;
         let sandbox = self.sandbox_of(call);
         match call.verb.as_str() {
-            MAKE => Ok(self.undo_make(call, &sandbox).await),
-            RECOVER => Ok(self.undo_recover(call, &sandbox).await),
+            SANDBOX_MAKE => Ok(self.undo_make(call, &sandbox).await),
+            PG_RECOVER => Ok(self.undo_recover(call, &sandbox).await),
             _ => Ok(Undone::NothingToDo),
         }
     }
@@ -257,47 +265,34 @@ impl Restorer {
     async fn undo_make(&self, call: &Call, sandbox: &Sandbox) -> Undone {
         let Some(held) = self.memory.let_go(sandbox.folder()) else {
             let (sandbox, run) = (sandbox.clone(), call.run);
-            return blocking(move || make::remove_found(&sandbox, Some(run))).await;
+            return blocking(move || remove::remove_found(&sandbox, run)).await;
         };
         held.cancel.cancel();
         self.memory.end_all_in(sandbox.folder()).await;
         if let Some(mut restore) = held.restore.lock().await.take() {
             restore.wal.stop().await;
         }
-        make::remove_held(&held).await
+        remove::remove_held(&held, call.run).await
     }
 
     async fn undo_recover(&self, call: &Call, sandbox: &Sandbox) -> Undone {
         let Some(held) = self.memory.held(sandbox.folder()) else {
             let (sandbox, run) = (sandbox.clone(), call.run);
-            return blocking(move || stop_found(&sandbox, run)).await;
+            return blocking(move || remove::stop_found(&sandbox, run)).await;
         };
         let ran = held.server().is_some();
         held.set_server(None);
         let mut keeper = held.keeper.lock().await;
         let Some(keeper) = keeper.as_mut() else { return Undone::NothingToDo };
         match keeper.stop_postgres().await {
-            Ok(end) if end.status == "was not running" && !ran => Undone::NothingToDo,
+            Ok(end) if !end.ran && !ran => Undone::NothingToDo,
             Ok(_) => Undone::Removed,
             // The keeper is gone, and with it, by the parent-death signal, the postmaster.
             Err(_) => {
                 let (sandbox, run) = (sandbox.clone(), call.run);
-                blocking(move || stop_found(&sandbox, run)).await
+                blocking(move || remove::stop_found(&sandbox, run)).await
             }
         }
-    }
-}
-
-/// Stops what another process started in a sandbox of this run.
-fn stop_found(sandbox: &Sandbox, run: RunId) -> Undone {
-    match sandbox.marker() {
-        Some(marker) if marker.run == run => match end_processes(sandbox) {
-            (_, Some(why)) => Undone::Stuck { why },
-            (ended, None) if ended.is_empty() => Undone::NothingToDo,
-            _ => Undone::Removed,
-        },
-        Some(_) => Undone::Stuck { why: format!("{} belongs to another run", sandbox.folder().display()) },
-        None => Undone::NothingToDo,
     }
 }
 
@@ -350,7 +345,7 @@ fn timeline(call: &Call) -> Result<Option<u32>, Refused> {
 fn agrees(call: &Call, chosen: &super::held::Chosen) -> Result<(), Refused> {
     let plan = &chosen.plan;
     let differs = |what: &str, given: &str, wanted: &str| {
-        refuse(format!("{what} {given} was asked for, {wanted} was chosen"), format!("pass on the outputs of {CHOOSE}"))
+        refuse(format!("{what} {given} was asked for, {wanted} was chosen"), format!("pass on the outputs of {ARCHIVE_CHOOSE}"))
     };
     if let Some(given) = call.text("end_segment").filter(|given| *given != plan.end.segment) {
         return Err(differs("end segment", given, &plan.end.segment));
@@ -362,15 +357,6 @@ fn agrees(call: &Call, chosen: &super::held::Chosen) -> Result<(), Refused> {
         return Err(differs("target", call.text("target").unwrap_or_default(), &plan.target.to_string()));
     }
     Ok(())
-}
-
-/// Checks come with the call, or with the configuration.
-fn checks(call: &Call, of: &RestoreSubject) -> Result<Vec<SqlCheck>, Refused> {
-    match call.args.get("checks") {
-        None | Some(Value::Null) => Ok(of.checks.clone()),
-        Some(value) => serde_json::from_value(value.clone())
-            .map_err(|error| refuse(format!("checks: {error}"), "leave them out to take those of the configuration".to_owned())),
-    }
 }
 
 /// Which databases it can restore.

@@ -11,6 +11,7 @@ use super::process::ProcessMark;
 use super::tree::Owner;
 use super::trouble::Trouble;
 use crate::domain::RunId;
+use crate::process::kill;
 
 /// The marker's name inside the folder.
 pub const MARKER: &str = ".dalsegno.json";
@@ -20,6 +21,10 @@ pub const KEEPER: &str = "keeper.json";
 pub const POSTMASTER: &str = "postmaster.json";
 /// What every sandbox is called first.
 pub const NAME: &str = "dalsegno-";
+/// The ending of its name while it is made.
+pub const NEW: &str = "new";
+/// The ending of its name while it goes.
+pub const GONE: &str = "gone";
 /// `sun_path` of Linux holds 108 bytes with the NUL (unix(7)).
 const SOCKET_PATH_LIMIT: usize = 107;
 
@@ -104,14 +109,16 @@ impl Sandbox {
             reachable(parent)?;
         }
         self.socket_fits()?;
-        let passing = passing_name(&self.folder, "new");
+        let passing = passing_name(&self.folder, NEW);
         let make = || -> io::Result<()> {
             match DirBuilder::new().mode(open).create(&passing) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => other?,
             }
+            kill::point("sandbox-new");
             fs::set_permissions(&passing, Permissions::from_mode(open))?;
             write_json(&passing.join(MARKER), marker)?;
+            kill::point("sandbox-marked");
             for name in ["data", "wal", "s", "conf", "log", "tablespaces"] {
                 let path = passing.join(name);
                 match DirBuilder::new().mode(0o700).create(&path) {
@@ -122,7 +129,10 @@ impl Sandbox {
                     chown(&path, Some(uid.as_raw()), Some(gid.as_raw()))?;
                 }
             }
-            fs::rename(&passing, &self.folder)
+            kill::point("sandbox-filled");
+            fs::rename(&passing, &self.folder)?;
+            kill::point("sandbox-made");
+            Ok(())
         };
         make().map_err(|error| Trouble::disk("make the sandbox", &self.folder, &error))
     }
@@ -160,9 +170,12 @@ impl Sandbox {
                 _ => {}
             }
         }
-        let passing = passing_name(&self.folder, "gone");
+        let passing = passing_name(&self.folder, GONE);
+        kill::point("sandbox-emptied");
         fs::rename(&self.folder, &passing)?;
+        kill::point("sandbox-going");
         fs::remove_file(passing.join(MARKER))?;
+        kill::point("sandbox-unmarked");
         fs::remove_dir(&passing)?;
         Ok(true)
     }
@@ -202,6 +215,7 @@ pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Option<T> {
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     let beside = path.with_extension("json.new");
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    kill::point("sandbox-half-written");
     file.write_all(&serde_json::to_vec(value)?)?;
     fs::rename(&beside, path)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::domain::{Isolation, Place, SqlCheck, Subject, SystemId};
+use crate::domain::{ArchivePlace, Isolation, SqlCheck, Subject, SystemId};
 use crate::store::Store;
 
 /// Settings of all restores of this process.
@@ -68,7 +68,7 @@ pub struct RestoreSubject {
     /// `pg/<site>/<environment>/<name>`.
     pub subject: Subject,
     /// Where its archive lies.
-    pub place: Place,
+    pub place: ArchivePlace,
     /// The store, opened with the reading key.
     pub store: Store,
     /// The system identifier that must come back.

@@ -1,22 +1,12 @@
 //! The verbs of this room, as they are declared.
 
+use crate::domain::verb_names::{ARCHIVE_CHOOSE, PG_CHECK, PG_RECOVER, PG_RESTORE_BASE, SANDBOX_MAKE};
 use crate::domain::{Makes, Risk, Undo, VerbSpec};
-
-/// Looks into the catalogue and says what will be restored and where it must end.
-pub const CHOOSE: &str = "archive.choose";
-/// Makes the sandbox and its keeper.
-pub const MAKE: &str = "sandbox.make";
-/// Streams the base backup.
-pub const BASE: &str = "pg.restore-base";
-/// Starts PostgreSQL, replays, promotes.
-pub const RECOVER: &str = "pg.recover";
-/// Asks the questions.
-pub const CHECK: &str = "pg.check";
 
 /// All of them.
 pub static VERBS: [VerbSpec; 5] = [
     VerbSpec {
-        name: CHOOSE,
+        name: ARCHIVE_CHOOSE,
         about: "read the archive's catalogue, choose the base backup, say where recovery must end",
         risk: Risk::Looks,
         makes: Makes::Nothing,
@@ -41,7 +31,7 @@ pub static VERBS: [VerbSpec; 5] = [
         end_seconds: 600,
     },
     VerbSpec {
-        name: MAKE,
+        name: SANDBOX_MAKE,
         about: "make the sandbox folder and the process that removes it when we are gone",
         risk: Risk::Sandbox,
         makes: Makes::Scaffold,
@@ -53,7 +43,7 @@ pub static VERBS: [VerbSpec; 5] = [
         end_seconds: 60,
     },
     VerbSpec {
-        name: BASE,
+        name: PG_RESTORE_BASE,
         about: "stream the base backup from the store into the sandbox; WAL is fetched beside it",
         risk: Risk::Sandbox,
         makes: Makes::Nothing,
@@ -65,7 +55,7 @@ pub static VERBS: [VerbSpec; 5] = [
         end_seconds: 43_200,
     },
     VerbSpec {
-        name: RECOVER,
+        name: PG_RECOVER,
         about: "start PostgreSQL as a standby on the socket in the sandbox, replay to the end that was said, promote",
         risk: Risk::Sandbox,
         makes: Makes::Scaffold,
@@ -89,7 +79,7 @@ pub static VERBS: [VerbSpec; 5] = [
         end_seconds: 43_200,
     },
     VerbSpec {
-        name: CHECK,
+        name: PG_CHECK,
         about: "check the restored database: identity, end of replay, isolation, freshness, sizes, the user's SQL",
         risk: Risk::Looks,
         makes: Makes::Nothing,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::{AssertionResult, Outcome3};
+use crate::domain::{AssertionResult, CheckEnd};
 
 /// One assertion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,15 +33,15 @@ impl Assertion {
     pub fn hold(&self, step: &str, outputs: &Map<String, Value>) -> AssertionResult {
         let value = outputs.get(&self.output).filter(|value| !value.is_null());
         let seen = value.map_or_else(|| "nothing".to_owned(), printed);
-        let (expected, outcome) = match &self.test {
-            Test::Equals(Value::Null) => ("equals a value that no step gave".to_owned(), Outcome3::Undecided),
+        let (expected, end) = match &self.test {
+            Test::Equals(Value::Null) => ("equals a value that no step gave".to_owned(), CheckEnd::Undecided),
             Test::Equals(wanted) => {
-                let outcome = value.map_or(Outcome3::Undecided, |value| passed(printed(value) == printed(wanted)));
-                (format!("equals {}", printed(wanted)), outcome)
+                let end = value.map_or(CheckEnd::Undecided, |value| passed(printed(value) == printed(wanted)));
+                (format!("equals {}", printed(wanted)), end)
             }
             Test::AtLeast(limit) => {
-                let outcome = value.and_then(number).map_or(Outcome3::Undecided, |value| passed(value >= *limit));
-                (format!("at least {limit}"), outcome)
+                let end = value.and_then(number).map_or(CheckEnd::Undecided, |value| passed(value >= *limit));
+                (format!("at least {limit}"), end)
             }
             Test::Present(wanted) => {
                 let words = if *wanted { "present" } else { "absent" };
@@ -52,15 +52,15 @@ impl Assertion {
             name: format!("{step}.{}", self.output),
             expected,
             seen,
-            outcome,
+            end,
             tells_stale: self.tells_stale,
             seconds: 0.0,
         }
     }
 }
 
-const fn passed(holds: bool) -> Outcome3 {
-    if holds { Outcome3::Passed } else { Outcome3::Failed }
+const fn passed(holds: bool) -> CheckEnd {
+    if holds { CheckEnd::Passed } else { CheckEnd::Failed }
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::assertion::Test;
 use super::mistake::{Mistake, instead};
 use super::read::{key_place, read};
 use super::reference::{Reference, references};
 use super::text::{Runbook, Step};
-use super::tree::{At, parse};
-use crate::domain::{Risk, VerbSpec};
+use crate::domain::{Risk, VerbSpec, sha256_hex};
+use crate::yaml::{self, Broken, Spot};
 
 /// A runbook without a mistake.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +28,7 @@ pub fn check(text: &str, verbs: &[VerbSpec]) -> Result<Checked, Vec<Mistake>> {
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let reading = read(&parse(text).map_err(|mistake| vec![mistake])?);
+    let reading = read(&yaml::parse(text).map_err(|broken| vec![unreadable(broken)])?);
     let mut checker =
         Checker { book: &reading.runbook, places: &reading.places, verbs, mistakes: reading.mistakes, earlier: BTreeMap::new() };
     checker.allows();
@@ -37,15 +36,11 @@ pub fn check(text: &str, verbs: &[VerbSpec]) -> Result<Checked, Vec<Mistake>> {
     let mut mistakes = checker.mistakes;
     mistakes.sort();
     mistakes.dedup();
-    if mistakes.is_empty() { Ok(Checked { sha256: sha256(text), runbook: reading.runbook }) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(Checked { sha256: sha256_hex(text), runbook: reading.runbook }) } else { Err(mistakes) }
 }
 
-fn sha256(text: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+fn unreadable(Broken { at, what }: Broken) -> Mistake {
+    Mistake { line: at.line, column: at.column, path: String::new(), what: format!("not readable as YAML: {what}") }
 }
 
 /// `${x}` of Flux's envsubst and `{{x}}` of Helm: whoever delivers the file would replace them, or did not.
@@ -70,7 +65,7 @@ fn foreign_parameters(text: &str) -> Vec<Mistake> {
 
 struct Checker<'a> {
     book: &'a Runbook,
-    places: &'a BTreeMap<String, At>,
+    places: &'a BTreeMap<String, Spot>,
     verbs: &'a [VerbSpec],
     mistakes: Vec<Mistake>,
     /// Steps that may be referred to, with their outputs; `None` when the verb is unknown, so that one slip is one mistake.

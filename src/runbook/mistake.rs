@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::{Exit, ExitCode, Explained};
+use crate::domain::{Exit, ExitCode, Explained, nearest};
 
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,17 +63,6 @@ impl Explained for Mistakes {
     fn exit(&self) -> Exit {
         ExitCode::Usage
     }
-}
-
-/// The known name nearest to a wrong one, if one is near enough to be meant.
-pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (wrong.chars().count() / 3).clamp(1, 3);
-    known
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(wrong, name), name))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
 }
 
 /// `did you mean "x"?`, or the list of what is known.

@@ -11,7 +11,6 @@ mod plan;
 mod read;
 mod reference;
 mod text;
-mod tree;
 
 pub use assertion::{Assertion, Test};
 pub use check::{Checked, check};

@@ -10,8 +10,8 @@ use super::kind::{Kind, duration_seconds};
 use super::mistake::{Mistake, instead};
 use super::reference::{Reference, is_name, references};
 use super::text::{Budget, OnFailure, Parameter, Runbook, Step};
-use super::tree::{At, Node, Tree};
 use crate::domain::Isolation;
+use crate::yaml::{Entry, Node, Shape, Spot};
 
 const TOP: &[&str] = &["runbook", "name", "purpose", "parameters", "isolation-at-least", "budgets", "allows", "steps", "finally"];
 const PARAMETER: &[&str] = &["type", "default", "required", "about"];
@@ -22,7 +22,7 @@ const ISOLATIONS: [Isolation; 4] = [Isolation::None, Isolation::Declared, Isolat
 /// What was read, where each key path stands, and what was wrong.
 pub(super) struct Reading {
     pub(super) runbook: Runbook,
-    pub(super) places: BTreeMap<String, At>,
+    pub(super) places: BTreeMap<String, Spot>,
     pub(super) mistakes: Vec<Mistake>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn read(root: &Node) -> Reading {
 }
 
 struct Reader {
-    places: BTreeMap<String, At>,
+    places: BTreeMap<String, Spot>,
     mistakes: Vec<Mistake>,
 }
 
@@ -51,19 +51,19 @@ pub(super) fn key_place(path: &str) -> String {
 }
 
 impl Reader {
-    fn wrong(&mut self, at: At, path: &str, what: impl Into<String>) {
+    fn wrong(&mut self, at: Spot, path: &str, what: impl Into<String>) {
         self.mistakes.push(Mistake { line: at.line, column: at.column, path: path.to_owned(), what: what.into() });
     }
 
     /// The fields of a map; keys outside of `known` (if that is given) are mistakes.
     fn fields<'a>(&mut self, node: &'a Node, path: &str, known: Option<&[&str]>) -> Fields<'a> {
         self.places.insert(path.to_owned(), node.at);
-        let Tree::Map(entries) = &node.value else {
+        let Shape::Map(entries) = &node.shape else {
             self.wrong(node.at, path, format!("must be a map, is {}", node.kind()));
             return Fields::new();
         };
         let mut fields = Fields::new();
-        for (key, at, value) in entries {
+        for Entry { key, key_at: at, node: value } in entries {
             let place = below(path, key);
             self.places.insert(place.clone(), value.at);
             self.places.insert(key_place(&place), *at);
@@ -77,9 +77,9 @@ impl Reader {
     }
 
     fn list<'a>(&mut self, node: Option<&&'a Node>, path: &str) -> &'a [Node] {
-        match node.map(|node| (&node.value, node)) {
+        match node.map(|node| (&node.shape, node)) {
             None => &[],
-            Some((Tree::List(items), _)) => items,
+            Some((Shape::List(items), _)) => items,
             Some((_, node)) => {
                 self.wrong(node.at, path, format!("must be a list, is {}", node.kind()));
                 &[]
@@ -87,14 +87,14 @@ impl Reader {
         }
     }
 
-    fn text(&mut self, fields: &Fields<'_>, key: &str, path: &str, at: At) -> String {
+    fn text(&mut self, fields: &Fields<'_>, key: &str, path: &str, at: Spot) -> String {
         let Some(node) = fields.get(key) else {
             self.wrong(at, path, format!("\"{key}\" is missing"));
             return String::new();
         };
-        match &node.value {
-            Tree::Text(text) if !text.trim().is_empty() => text.trim().to_owned(),
-            Tree::Number(number) => number.to_string(),
+        match &node.shape {
+            Shape::Text(text) if !text.trim().is_empty() => text.trim().to_owned(),
+            Shape::Number(number) => number.to_string(),
             _ => {
                 self.wrong(node.at, &below(path, key), format!("must be a text, is {}", node.kind()));
                 String::new()
@@ -102,7 +102,7 @@ impl Reader {
         }
     }
 
-    fn name(&mut self, fields: &Fields<'_>, path: &str, at: At) -> String {
+    fn name(&mut self, fields: &Fields<'_>, path: &str, at: Spot) -> String {
         let name = self.text(fields, "name", path, at);
         if !name.is_empty() && !is_name(&name) {
             let at = fields.get("name").map_or(at, |node| node.at);
@@ -116,9 +116,9 @@ impl Reader {
     }
 
     fn flag(&mut self, fields: &Fields<'_>, key: &str, path: &str) -> bool {
-        match fields.get(key).map(|node| (&node.value, node)) {
+        match fields.get(key).map(|node| (&node.shape, node)) {
             None => false,
-            Some((Tree::Bool(flag), _)) => *flag,
+            Some((Shape::Bool(flag), _)) => *flag,
             Some((_, node)) => {
                 self.wrong(node.at, &below(path, key), format!("must be true or false, is {}", node.kind()));
                 false
@@ -136,18 +136,18 @@ impl Reader {
         let (rto, rpo) = fields.get("budgets").map(|node| self.budgets(node, &parameters)).unwrap_or_default();
         let allows = self.texts(fields.get("allows"), "allows");
         let steps = self.steps(fields.get("steps"), "steps");
-        if fields.get("steps").is_none_or(|node| matches!(&node.value, Tree::List(items) if items.is_empty())) {
+        if fields.get("steps").is_none_or(|node| matches!(&node.shape, Shape::List(items) if items.is_empty())) {
             self.wrong(root.at, "steps", "a runbook needs at least one step");
         }
         let finally = self.steps(fields.get("finally"), "finally");
         Runbook { name, purpose, parameters, isolation_at_least, rto, rpo, allows, steps, finally }
     }
 
-    fn language(&mut self, fields: &Fields<'_>, at: At) {
-        match fields.get("runbook").map(|node| (&node.value, node)) {
+    fn language(&mut self, fields: &Fields<'_>, at: Spot) {
+        match fields.get("runbook").map(|node| (&node.shape, node)) {
             None => self.wrong(at, "", format!("the first line must say the version of the language: \"runbook: {LANGUAGE}\"")),
-            Some((Tree::Number(number), _)) if number.as_u64() == Some(LANGUAGE) => {}
-            Some((Tree::Number(number), node)) => self.wrong(
+            Some((Shape::Number(number), _)) if number.as_u64() == Some(LANGUAGE) => {}
+            Some((Shape::Number(number), node)) => self.wrong(
                 node.at,
                 "runbook",
                 format!("language version {number} is not known to this program, which speaks version {LANGUAGE}"),
@@ -156,7 +156,7 @@ impl Reader {
         }
     }
 
-    fn isolation(&mut self, fields: &Fields<'_>, at: At) -> Isolation {
+    fn isolation(&mut self, fields: &Fields<'_>, at: Spot) -> Isolation {
         let word = self.text(fields, "isolation-at-least", "", at);
         if let Some(isolation) = ISOLATIONS.into_iter().find(|isolation| isolation.as_str() == word) {
             return isolation;
@@ -214,7 +214,7 @@ impl Reader {
 
     fn budget(&mut self, node: &Node, key: &str, parameters: &[Parameter]) -> Option<Budget> {
         let path = below("budgets", key);
-        let Tree::Text(text) = &node.value else {
+        let Shape::Text(text) = &node.shape else {
             self.wrong(node.at, &path, format!("must be a duration (90s, 15m) or a parameter, is {}", node.kind()));
             return None;
         };
@@ -246,8 +246,8 @@ impl Reader {
         for (number, item) in self.list(node, path).iter().enumerate() {
             let path = format!("{path}[{number}]");
             self.places.insert(path.clone(), item.at);
-            match &item.value {
-                Tree::Text(text) => texts.push(text.clone()),
+            match &item.shape {
+                Shape::Text(text) => texts.push(text.clone()),
                 _ => self.wrong(item.at, &path, format!("must be a text, is {}", item.kind())),
             }
         }
@@ -291,17 +291,17 @@ impl Reader {
     }
 
     fn time_limit(&mut self, node: &Node, path: &str) -> Option<f64> {
-        let read = match &node.value {
-            Tree::Text(text) => duration_seconds(text),
+        let read = match &node.shape {
+            Shape::Text(text) => duration_seconds(text),
             _ => Err(format!("must be a duration (90s, 15m), is {}", node.kind())),
         };
         read.map_err(|what| self.wrong(node.at, path, what)).ok()
     }
 
     fn on_failure(&mut self, node: &Node, path: &str) -> OnFailure {
-        match &node.value {
-            Tree::Text(word) if word == "stop" => OnFailure::Stop,
-            Tree::Text(word) if word == "continue" => OnFailure::Continue,
+        match &node.shape {
+            Shape::Text(word) if word == "stop" => OnFailure::Stop,
+            Shape::Text(word) if word == "continue" => OnFailure::Continue,
             _ => {
                 self.wrong(node.at, &below(path, "on-failure"), "must be \"stop\" or \"continue\"");
                 OnFailure::Stop
@@ -319,10 +319,10 @@ impl Reader {
             return None;
         };
         let value = fields.get(key)?;
-        let test = match (*key, &value.value) {
-            ("at-least", Tree::Number(number)) => Test::AtLeast(number.as_f64()?),
-            ("present", Tree::Bool(flag)) => Test::Present(*flag),
-            ("equals", Tree::Text(_) | Tree::Number(_) | Tree::Bool(_)) => Test::Equals(value.json()),
+        let test = match (*key, &value.shape) {
+            ("at-least", Shape::Number(number)) => Test::AtLeast(number.as_f64()?),
+            ("present", Shape::Bool(flag)) => Test::Present(*flag),
+            ("equals", Shape::Text(_) | Shape::Number(_) | Shape::Bool(_)) => Test::Equals(value.json()),
             ("at-least", _) => return self.no_test(value, path, key, "a number"),
             ("present", _) => return self.no_test(value, path, key, "true or false"),
             _ => return self.no_test(value, path, key, "a text, a number, true or false"),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::endpoint::{default_region, dialect_of};
 use crate::domain::{Dialect, Prefix, Secret, StoreId};
 
 /// Which store it is: all of it that is no secret. Enough to replay.
@@ -65,7 +66,7 @@ impl StoreConfig {
         let dialect = dialect_of(&endpoint);
         Self {
             id,
-            region: default_region(dialect).to_owned(),
+            region: default_region(dialect, &endpoint),
             dialect,
             endpoint,
             bucket: bucket.into(),
@@ -91,55 +92,4 @@ impl StoreConfig {
             own_prefix: self.own_prefix.clone(),
         }
     }
-}
-
-/// The family that an endpoint's host name gives away.
-pub fn dialect_of(endpoint: &str) -> Dialect {
-    let host = endpoint_host(endpoint).map(|(host, _)| host).unwrap_or_default();
-    if host.ends_with(".r2.cloudflarestorage.com") {
-        Dialect::R2
-    } else if host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn") {
-        Dialect::Aws
-    } else {
-        Dialect::Other
-    }
-}
-
-/// What the configuration says, else what the `Server` header gives away.
-pub fn dialect_shown(configured: Dialect, server: Option<&str>) -> Dialect {
-    if configured != Dialect::Other {
-        return configured;
-    }
-    let server = server.unwrap_or_default().to_ascii_lowercase();
-    let known = [
-        ("minio", Dialect::Minio),
-        ("seaweedfs", Dialect::Seaweedfs),
-        ("amazons3", Dialect::Aws),
-        ("garage", Dialect::Garage),
-        ("ceph", Dialect::Ceph),
-    ];
-    known.into_iter().find(|(word, _)| server.contains(word)).map_or(Dialect::Other, |(_, dialect)| dialect)
-}
-
-/// The region to sign with when the configuration names none.
-pub const fn default_region(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::R2 => "auto",
-        Dialect::Garage => "garage",
-        _ => "us-east-1",
-    }
-}
-
-/// Host and port of an endpoint; the port of the scheme when it names none.
-pub fn endpoint_host(endpoint: &str) -> Option<(String, u16)> {
-    let (scheme, rest) = endpoint.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let authority = authority.rsplit('@').next()?;
-    let default = if scheme.eq_ignore_ascii_case("http") { 80 } else { 443 };
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
-        _ => (authority, default),
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    (!host.is_empty()).then(|| (host.to_ascii_lowercase(), port))
 }

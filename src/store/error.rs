@@ -105,7 +105,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Gives a failed call its meaning.
-    pub fn of(error: CallError, at: &At) -> Self {
+    pub fn of(error: &CallError, at: &At) -> Self {
         let skew = error.skew_seconds;
         let at = Box::new(At {
             detail: error.detail.clone(),
@@ -114,7 +114,7 @@ impl StoreError {
             ..at.clone()
         });
         match error.kind {
-            FailureKind::Answered => Self::of_answer(&error, at, skew),
+            FailureKind::Answered => Self::of_answer(error, at, skew),
             FailureKind::Dns => Self::Dns { at },
             FailureKind::Tls => Self::Tls { at },
             FailureKind::Refused | FailureKind::Reset => Self::Refused { at },
@@ -127,10 +127,10 @@ impl StoreError {
     }
 
     /// Gives a failure inside a body its meaning.
-    pub(super) fn of_body(error: CallError, at: &At, got: u64, promised: u64) -> Self {
+    pub(super) fn of_body(error: &CallError, at: &At, got: u64, promised: u64) -> Self {
         match error.kind {
             FailureKind::Reset | FailureKind::Cut | FailureKind::Refused | FailureKind::Malformed => {
-                Self::Cut { at: Box::new(At { detail: error.detail, ..at.clone() }), got, promised }
+                Self::Cut { at: Box::new(At { detail: error.detail.clone(), ..at.clone() }), got, promised }
             }
             _ => Self::of(error, at),
         }

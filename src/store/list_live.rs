@@ -135,11 +135,10 @@ impl ListClient {
         match read(&body) {
             Ok(Body::Page(page)) if status == 200 => Ok((page, seen)),
             Ok(Body::Error(error)) => Err(answered(status, error, &seen, retry_after)),
-            Ok(Body::Page(_)) => Err(answered(status, ErrorBody::default(), &seen, retry_after)),
             Err(why) if status == 200 => {
-                Err(CallError { skew_seconds: seen.skew_seconds, ..CallError::new(FailureKind::Malformed, why) })
+                Err(CallError::new(FailureKind::Malformed, why).with(|broken| broken.skew_seconds = seen.skew_seconds))
             }
-            Err(_) => Err(answered(status, ErrorBody::default(), &seen, retry_after)),
+            Ok(Body::Page(_)) | Err(_) => Err(answered(status, ErrorBody::default(), &seen, retry_after)),
         }
     }
 
@@ -192,13 +191,12 @@ async fn whole(response: &mut reqwest::Response) -> Result<Vec<u8>, CallError> {
 }
 
 fn answered(status: u16, error: ErrorBody, seen: &Seen, retry_after: Option<u64>) -> CallError {
-    CallError {
-        retry_after,
-        region: seen.region.clone().or(error.region),
-        skew_seconds: seen.skew_seconds,
-        request_id: error.request_id.or_else(|| seen.request_id.clone()),
-        ..CallError::answered(status, error.code, error.message)
-    }
+    CallError::answered(status, error.code, error.message).with(|broken| {
+        broken.retry_after = retry_after;
+        broken.region = seen.region.clone().or(error.region);
+        broken.skew_seconds = seen.skew_seconds;
+        broken.request_id = error.request_id.or_else(|| seen.request_id.clone());
+    })
 }
 
 fn broken(error: reqwest::Error) -> CallError {

@@ -154,7 +154,7 @@ impl Path {
 /// What is being gathered. Keys are decoded at the end, because the encoding may be told behind them.
 #[derive(Default)]
 struct Page {
-    page: ListPage,
+    listing: ListPage,
     encoded: bool,
     objects: Vec<Raw>,
     folders: Vec<Vec<u8>>,
@@ -171,7 +171,7 @@ struct Raw {
 
 impl Page {
     fn whole(self) -> ListPage {
-        let Self { mut page, encoded, objects, folders, .. } = self;
+        let Self { listing: mut page, encoded, objects, folders, .. } = self;
         page.objects.reserve(objects.len());
         for raw in objects {
             match key_of(raw.key, encoded) {
@@ -217,8 +217,8 @@ fn finish(root: &Root, path: &mut Path, page: &mut Page, error: &mut ErrorBody) 
         },
         (Root::List, 3, Name::CommonPrefixes) if path.third == Name::Prefix => page.folders.push(std::mem::take(&mut path.text)),
         (Root::List, 2, Name::Contents) => page.objects.push(std::mem::take(&mut page.now)),
-        (Root::List, 2, Name::IsTruncated) => page.page.truncated = path.text.eq_ignore_ascii_case(b"true"),
-        (Root::List, 2, Name::Next) => page.page.next = Some(path.string()).filter(|token| !token.is_empty()),
+        (Root::List, 2, Name::IsTruncated) => page.listing.truncated = path.text.eq_ignore_ascii_case(b"true"),
+        (Root::List, 2, Name::Next) => page.listing.next = Some(path.string()).filter(|token| !token.is_empty()),
         (Root::List, 2, Name::Encoding) => page.encoded = path.text.eq_ignore_ascii_case(b"url"),
         (Root::Error, 2, Name::Code) => error.code = Some(path.string()).filter(|code| !code.is_empty()),
         (Root::Error, 2, Name::Message) => error.message = path.string(),
@@ -247,6 +247,7 @@ fn push_reference(reference: &BytesRef<'_>, text: &mut Vec<u8>) -> Result<(), St
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 mod tests {
     use super::*;
 

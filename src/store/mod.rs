@@ -4,6 +4,7 @@
 //! replaying. Reads are free to all; whatever writes goes through [`guard`].
 
 pub mod config;
+mod endpoint;
 pub mod error;
 mod error_words;
 pub mod guard;
@@ -19,7 +20,8 @@ pub mod stream;
 
 mod open;
 
-pub use config::{StoreConfig, StoreIdentity, default_region, dialect_of};
+pub use config::{StoreConfig, StoreIdentity};
+pub use endpoint::{default_region, dialect_of, dialect_shown, endpoint_host};
 pub use error::{At, StoreError};
 pub use guard::Guarded;
 pub use listing::{ListEnd, Listed};

@@ -43,10 +43,11 @@ impl std::fmt::Debug for Store {
 
 impl Store {
     /// Opens the live form. Makes no request.
+    #[expect(clippy::needless_pass_by_value, reason = "a store takes its keys over; nobody keeps a second copy by accident")]
     pub fn open(config: StoreConfig) -> Result<Self, StoreError> {
         let identity = config.identity();
         let at = place(&identity, "open", "");
-        let calls = s3::S3::new(&config).map_err(|error| StoreError::of(error, &at))?;
+        let calls = s3::S3::new(&config).map_err(|error| StoreError::of(&error, &at))?;
         Ok(Self::over(identity, Arc::new(calls)))
     }
 
@@ -138,7 +139,7 @@ impl Store {
                 Err(_) => {}
             }
         }
-        result.map(|answer| answer.value).map_err(|error| StoreError::of(error, at))
+        result.map(|answer| answer.value).map_err(|error| StoreError::of(&error, at))
     }
 
     pub(super) async fn page(&self, ask: &ListAsk) -> Result<ListPage, StoreError> {

@@ -18,7 +18,7 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 
 use super::StoreConfig;
-use super::config::endpoint_host;
+use super::endpoint::endpoint_host;
 use super::list_live::ListClient;
 use crate::tap::tls::certificates_of;
 use crate::tap::{CallError, FailureKind};
@@ -26,7 +26,7 @@ use crate::tap::{CallError, FailureKind};
 /// Below one byte a second for so long, a stream counts as stalled.
 const STALL_GRACE: Duration = Duration::from_secs(20);
 /// One attempt, up to the head of the answer.
-const ATTEMPT: Duration = Duration::from_secs(300);
+const ATTEMPT: Duration = Duration::from_mins(5);
 
 /// The live form.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ fn http_client(endpoint: &str, ca_pem: Option<&[u8]>) -> Result<SharedHttpClient
     let builder = builder.tls_provider(Provider::Rustls(CryptoMode::Ring));
     let Some(pem) = ca_pem else { return Ok(builder.build_https()) };
     // The connector panics on malformed PEM, and trusts nobody when there is no certificate in it: look first.
-    certificates_of(pem).map_err(|error| CallError { detail: format!("ca: {}", error.detail), ..error })?;
+    certificates_of(pem).map_err(|error| error.with(|broken| broken.detail.insert_str(0, "ca: ")))?;
     let trust = TrustStore::empty().with_native_roots(true).with_pem_certificate(pem);
     let context = TlsContext::builder()
         .with_trust_store(trust)

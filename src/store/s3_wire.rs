@@ -102,6 +102,7 @@ impl Watch {
     }
 
     /// Gives an SDK error its shape.
+    #[expect(clippy::needless_pass_by_value, reason = "fits `map_err` at every call; the SDK's error ends here")]
     pub(super) fn failed<E>(&self, error: SdkError<E, HttpResponse>) -> CallError
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
@@ -116,7 +117,8 @@ impl Watch {
             SdkError::ResponseError(response) => {
                 let (kind, words) = read_chain(&error);
                 let kind = kind.unwrap_or(FailureKind::Malformed);
-                CallError { status: Some(response.raw().status().as_u16()), ..CallError::new(kind, words) }
+                let status = response.raw().status().as_u16();
+                CallError::new(kind, words).with(|broken| broken.status = Some(status))
             }
             SdkError::TimeoutError(_) => CallError::new(FailureKind::Timeout, read_chain(&error).1),
             SdkError::DispatchFailure(failure) => {
@@ -128,14 +130,13 @@ impl Watch {
             _ => CallError::new(FailureKind::Malformed, read_chain(&error).1),
         };
         let header = |name: &str| error.raw_response().and_then(|raw| raw.headers().get(name)).map(str::to_owned);
-        CallError {
-            retry_after: header("retry-after").and_then(|text| text.trim().parse().ok()),
-            region: header("x-amz-bucket-region"),
-            request_id: header("x-amz-request-id"),
-            skew_seconds: watched.skew_seconds,
-            attempts: watched.attempts.max(1),
-            ..shape
-        }
+        shape.with(|broken| {
+            broken.retry_after = header("retry-after").and_then(|text| text.trim().parse().ok());
+            broken.region = header("x-amz-bucket-region");
+            broken.request_id = header("x-amz-request-id");
+            broken.skew_seconds = watched.skew_seconds;
+            broken.attempts = watched.attempts.max(1);
+        })
     }
 }
 
@@ -202,8 +203,12 @@ pub(super) fn lifecycle_rule(rule: &aws_sdk_s3::types::LifecycleRule) -> Lifecyc
         prefix: prefix.unwrap_or_default().to_owned(),
         // A fixed date counts as "from day 0": what matters is that objects expire at all.
         expire_days: rule.expiration().and_then(|end| end.days().or_else(|| end.date().map(|_| 0))),
-        noncurrent_days: rule.noncurrent_version_expiration().and_then(|end| end.noncurrent_days()),
-        abort_multipart_days: rule.abort_incomplete_multipart_upload().and_then(|abort| abort.days_after_initiation()),
+        noncurrent_days: rule
+            .noncurrent_version_expiration()
+            .and_then(aws_sdk_s3::types::NoncurrentVersionExpiration::noncurrent_days),
+        abort_multipart_days: rule
+            .abort_incomplete_multipart_upload()
+            .and_then(aws_sdk_s3::types::AbortIncompleteMultipartUpload::days_after_initiation),
         transition,
         narrowed,
     }

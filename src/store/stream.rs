@@ -94,7 +94,7 @@ impl ObjectStream {
                 Err(StoreError::Truncated { at: Box::new(self.at.clone()), got: self.got, promised: self.length })
             }
             Ok(None) => Ok(None),
-            Err(error) => Err(StoreError::of_body(error, &self.at, self.got, self.length)),
+            Err(error) => Err(StoreError::of_body(&error, &self.at, self.got, self.length)),
         }
     }
 }

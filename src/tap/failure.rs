@@ -30,10 +30,28 @@ pub enum FailureKind {
     NotRecorded,
 }
 
-/// A call that gave no usable answer.
+/// A call that gave no usable answer. Boxed, because it is part of every result of every seam.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{detail}")]
-pub struct CallError {
+#[error("{}", .0.detail)]
+pub struct CallError(Box<Broken>);
+
+impl std::ops::Deref for CallError {
+    type Target = Broken;
+
+    fn deref(&self) -> &Broken {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for CallError {
+    fn deref_mut(&mut self) -> &mut Broken {
+        &mut self.0
+    }
+}
+
+/// What is known of a failed call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
     /// What kind of failure.
     pub kind: FailureKind,
     /// HTTP status, when there was an answer.
@@ -57,7 +75,7 @@ pub struct CallError {
 impl CallError {
     /// A failure without an answer.
     pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Broken {
             kind,
             status: None,
             code: None,
@@ -67,12 +85,22 @@ impl CallError {
             skew_seconds: None,
             request_id: None,
             attempts: 1,
-        }
+        }))
+    }
+
+    /// The same with something more known of it.
+    #[must_use]
+    pub fn with(mut self, add: impl FnOnce(&mut Broken)) -> Self {
+        add(&mut self.0);
+        self
     }
 
     /// An answer that is an error.
     pub fn answered(status: u16, code: Option<String>, detail: impl Into<String>) -> Self {
-        Self { status: Some(status), code, ..Self::new(FailureKind::Answered, detail) }
+        Self::new(FailureKind::Answered, detail).with(|broken| {
+            broken.status = Some(status);
+            broken.code = code;
+        })
     }
 
     /// Whether the code is this one.

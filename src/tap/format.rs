@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::objects::{WireHead, WireObject};
-use super::tls::hex;
 use super::{CallError, FailureKind};
+use crate::domain::sha256_hex;
 
 /// The format this program writes and reads.
 pub const FORMAT: u32 = 1;
@@ -167,7 +166,10 @@ impl DeniedRow {
             "cut" => plain(FailureKind::Cut),
             _ => plain(FailureKind::Malformed),
         };
-        CallError { skew_seconds: self.skew_seconds, region: self.region.clone(), ..error }
+        error.with(|broken| {
+            broken.skew_seconds = self.skew_seconds;
+            broken.region.clone_from(&self.region);
+        })
     }
 }
 
@@ -302,7 +304,7 @@ pub struct ReadRow {
 
 /// The name of a body's file: keys may be 1,024 bytes long, so never the key itself.
 pub fn read_name(key: &str, range: Option<&str>) -> String {
-    hex(&Sha256::digest(format!("{key}\n{}", range.unwrap_or_default())))
+    sha256_hex(format!("{key}\n{}", range.unwrap_or_default()))
 }
 
 /// A name that is safe as one part of a path.

@@ -46,6 +46,9 @@ impl Base {
     }
 }
 
+/// What may be kept of a body; `None` = nothing.
+pub type KeepBody = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
@@ -68,7 +71,7 @@ pub struct HttpRequest {
     /// Time for the whole call; `None` = the client's own.
     pub timeout: Option<Duration>,
     /// What a recording may keep of the answer's body; `None` = nothing. See [`HttpRequest::keeps`].
-    pub keep: Option<fn(&[u8]) -> Option<Vec<u8>>>,
+    pub keep: Option<KeepBody>,
     /// Whether a recording may hold the request's body, and match by it. Never for one with a secret in it.
     pub record_body: bool,
 }

@@ -20,7 +20,7 @@ pub mod replay;
 mod replay_store;
 pub mod tls;
 
-pub use failure::{CallError, FailureKind};
+pub use failure::{Broken, CallError, FailureKind};
 pub use format::RecordingError;
 pub use http::{HttpAnswer, HttpCalls, HttpRequest};
 pub use keep::{Keep, KeepNothing, Kept};

@@ -165,7 +165,7 @@ impl ReplayingHttp {
             .unwrap_or_default();
         names.sort();
         let mut exchanges: HashMap<Asked, Vec<Exchange>> = HashMap::new();
-        for name in names.iter().filter(|name| name.ends_with(".json")) {
+        for name in names.iter().filter(|name| Path::new(name).extension().is_some_and(|ext| ext == "json")) {
             if let Some(exchange) = read_json::<Exchange>(&folder, name)? {
                 exchanges.entry(without_paging(&exchange.request)).or_default().push(exchange);
             }

@@ -1,6 +1,6 @@
 //! Recording of a store: `NNN/store/<store>@<key ref>/`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -42,7 +42,7 @@ struct NoteState {
     meta: ListMeta,
     settings: Settings,
     /// Listings on their way: (prefix, start after).
-    begun: BTreeMap<(String, Option<String>), ()>,
+    begun: BTreeSet<(String, Option<String>)>,
 }
 
 impl Notes {
@@ -122,7 +122,7 @@ impl RecordingObjects {
                 let first = page.objects.first().map(|object| object.key.clone());
                 notes.meta.firsts.insert(ask.prefix.clone(), first);
             } else if page.truncated {
-                notes.begun.insert(key, ());
+                notes.begun.insert(key);
             } else {
                 notes.begun.remove(&key);
                 let (prefix, after) = key;
@@ -165,7 +165,7 @@ impl ObjectCalls for RecordingObjects {
             Ok(answer) => self.listed(ask, &answer.value, answer.seen.attempts.max(1)),
             // Broke off half-way: what came before is there, and the listing is not whole.
             Err(error) if ask.token.is_some() => {
-                let cut = CallError { kind: FailureKind::Cut, ..error.clone() };
+                let cut = error.clone().with(|broken| broken.kind = FailureKind::Cut);
                 self.files.denied(&self.source, "ListObjectsV2", &ask.prefix, &cut);
                 self.notes.change(|notes| notes.meta.complete = false);
             }

@@ -14,10 +14,10 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::failure::read_chain;
 use super::{CallError, FailureKind};
+use crate::domain::{hex, sha256_hex};
 
 /// One certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ pub fn line_of(der: &CertificateDer<'_>) -> Result<CertificateLine, String> {
         _ => Vec::new(),
     };
     Ok(CertificateLine {
-        sha256: hex(&Sha256::digest(der)),
+        sha256: sha256_hex(der),
         subject: parsed.subject().to_string(),
         issuer: parsed.issuer().to_string(),
         names,
@@ -163,15 +163,6 @@ fn name_text(name: &x509_parser::extensions::GeneralName<'_>) -> String {
         },
         other => other.to_string(),
     }
-}
-
-/// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[async_trait]

@@ -58,8 +58,8 @@ async fn set(args: &[String]) -> Result<Seaweed, LabError> {
     if rows > 0 {
         lines.extend(archive(&weed, rows, segments).await?);
     }
-    let text: String = lines.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
-    write(Path::new(file), &text)?;
+    let text = lines.iter().map(|(name, value)| format!("export {name}='{value}'")).collect::<Vec<_>>().join("\n");
+    write(Path::new(file), &format!("{text}\n"))?;
     Ok(weed)
 }
 

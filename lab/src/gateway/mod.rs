@@ -143,10 +143,10 @@ async fn handle(inner: &Inner, request: Request<Body>) -> Response<Body> {
     if let (true, Some(region)) = (seen.is_head_bucket(), region.and_then(|r| HeaderValue::from_str(&r).ok())) {
         response.headers_mut().insert("x-amz-bucket-region", region);
     }
-    if clock != 0 {
-        if let Ok(date) = HeaderValue::from_str(&answers::http_date(shifted(clock))) {
-            response.headers_mut().insert(header::DATE, date);
-        }
+    if clock != 0
+        && let Ok(date) = HeaderValue::from_str(&answers::http_date(shifted(clock)))
+    {
+        response.headers_mut().insert(header::DATE, date);
     }
     response
 }
@@ -183,10 +183,10 @@ fn decide(memory: &mut Memory, seen: &Seen, now: Timestamp) -> Decision {
     if let Some(refusal) = rules::may(&memory.rules, seen) {
         return Decision::refuse(refusal);
     }
-    if memory.rules.r2 {
-        if let Some(refusal) = r2::refuse(memory, seen, now) {
-            return Decision::refuse(refusal);
-        }
+    if memory.rules.r2
+        && let Some(refusal) = r2::refuse(memory, seen, now)
+    {
+        return Decision::refuse(refusal);
     }
     faults::decide(&mut memory.rules.faults, seen)
 }
@@ -208,10 +208,10 @@ async fn forward(inner: &Inner, request: Request<Body>, clock: i64) -> Response<
         Ok(uri) => parts.uri = uri,
         Err(_) => return answers::plain(400, "the gateway cannot read this path"),
     }
-    if !parts.headers.contains_key(header::HOST) {
-        if let Ok(host) = HeaderValue::from_str(&format!("127.0.0.1:{}", inner.port)) {
-            parts.headers.insert(header::HOST, host);
-        }
+    if !parts.headers.contains_key(header::HOST)
+        && let Ok(host) = HeaderValue::from_str(&format!("127.0.0.1:{}", inner.port))
+    {
+        parts.headers.insert(header::HOST, host);
     }
     match inner.http.request(Request::from_parts(parts, body)).await {
         Ok(response) => response.map(Body::new),

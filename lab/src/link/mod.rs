@@ -169,10 +169,10 @@ async fn carry(client: TcpStream, upstream: SocketAddr, mode: Mode, shape: Shape
             end = &mut up => if end == pump::End::Cut { end } else { down.await },
         }
     };
-    if end == pump::End::Cut {
-        if let Ok(whole) = client_read.reunite(client_write) {
-            reset(&whole);
-        }
+    if end == pump::End::Cut
+        && let Ok(whole) = client_read.reunite(client_write)
+    {
+        reset(&whole);
     }
 }
 

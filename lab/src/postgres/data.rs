@@ -77,7 +77,7 @@ impl Postgres {
 
     /// Waits until the archiver has delivered this segment or a later one.
     pub async fn wait_archived(&self, segment: &str) -> Result<(), LabError> {
-        let until = Instant::now() + Duration::from_secs(180);
+        let until = Instant::now() + Duration::from_mins(3);
         while Instant::now() < until {
             let last = self.value("select coalesce((select last_archived_wal from pg_stat_archiver), '')").await?;
             // Names of history files and labels sort among the segments' only by their first 24 digits.

@@ -15,7 +15,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use crate::home::Folder;
 use crate::{LabError, Process, Tool, User, process};
 
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_mins(1);
 /// The port only names the socket file: nothing listens on TCP.
 const PORT: u16 = 5432;
 
@@ -132,7 +132,7 @@ impl Postgres {
     pub fn stop(&mut self) {
         if let Some(process) = &mut self.process {
             process.signal(Signal::SIGINT);
-            let until = Instant::now() + Duration::from_secs(60);
+            let until = Instant::now() + Duration::from_mins(1);
             while process.is_running() && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -202,11 +202,13 @@ fn configure(options: &Options, socket: &Path, data: &Path) -> Result<(), LabErr
         lines.push(("archive_command".to_owned(), command.clone()));
     }
     lines.extend(options.settings.iter().cloned());
-    let text: String = lines.iter().map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''"))).collect();
+    let quoted = |(name, value): &(String, String)| format!("{name} = '{}'", value.replace('\'', "''"));
+    let text = lines.iter().map(quoted).collect::<Vec<_>>().join("\n");
     let file = data.join("postgresql.conf");
     let mut whole = fs::read_to_string(&file).map_err(LabError::file(&file))?;
     whole.push_str("\n# the lab's\n");
     whole.push_str(&text);
+    whole.push('\n');
     fs::write(&file, whole).map_err(LabError::file(&file))?;
     // The socket's folder is open to all: pg_hba says trust, and the folder is ours alone anyway.
     fs::set_permissions(socket, fs::Permissions::from_mode(0o755)).map_err(LabError::file(socket))

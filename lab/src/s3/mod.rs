@@ -152,11 +152,8 @@ impl Client {
         let mut all = Vec::new();
         let mut token: Option<String> = None;
         loop {
-            let mut query = String::new();
-            if let Some(token) = &token {
-                query.push_str(&format!("continuation-token={}&", encode(token, false)));
-            }
-            query.push_str(&format!("list-type=2&prefix={}", encode(prefix, false)));
+            let from = token.as_ref().map(|token| format!("continuation-token={}&", encode(token, false))).unwrap_or_default();
+            let query = format!("{from}list-type=2&prefix={}", encode(prefix, false));
             let answer = self.succeed("GET", &format!("/{bucket}"), &query, &[], Bytes::new()).await?;
             token = read_page(answer.body(), &mut all)?;
             if token.is_none() {

@@ -1,5 +1,6 @@
 //! Each fault is what it says, and the twin without it passes.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -79,7 +80,7 @@ async fn parts_of_unequal_size_are_refused_when_the_upload_is_completed() {
             let part = Bytes::from(vec![7u8; mib * 1024 * 1024]);
             let answer = client.send("PUT", &path, &format!("partNumber={}&uploadId={id}", i + 1), &[], part).await.unwrap();
             let etag = answer.headers().get("etag").unwrap().to_str().unwrap();
-            list.push_str(&format!("<Part><PartNumber>{}</PartNumber><ETag>{etag}</ETag></Part>", i + 1));
+            write!(list, "<Part><PartNumber>{}</PartNumber><ETag>{etag}</ETag></Part>", i + 1).unwrap();
         }
         list.push_str("</CompleteMultipartUpload>");
         let done = client.send("POST", &path, &format!("uploadId={id}"), &[], Bytes::from(list)).await.unwrap();

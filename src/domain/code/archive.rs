@@ -14,7 +14,8 @@ pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
         code: "archive-system-unexpected",
         title: "the archive belongs to another PostgreSQL system than expected",
-        meaning: "Every identifier seen is the same, and it is not the one that the configuration names.",
+        meaning: "Every identifier seen is the same, and it is not the one that the configuration names; or a drill restored another system than the one \
+                  that the configuration or backup.info names.",
         harm: "A restore brings back another database.",
         remedy: "compare with pg_controldata on the primary; correct system-id, or the archive's place",
         sources: &["https://github.com/EnterpriseDB/barman/pull/442"],

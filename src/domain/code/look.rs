@@ -24,6 +24,22 @@ pub(super) const ROWS: &[CodeSpec] = &[
         sources: &[],
     },
     CodeSpec {
+        code: "look-denied",
+        title: "the other side refuses what a look needs",
+        meaning: "The other side (no object store, and nothing that rests on one) answered that our identity may not make this call.",
+        harm: "Nothing is known about what this look should have shown.",
+        remedy: "grant the right that the finding names, then: dalsegno check",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "look-name-unresolved",
+        title: "the name of the other side does not resolve",
+        meaning: "DNS has no address for the host that this look asks; it is no object store.",
+        harm: "Nothing is known about what this look should have shown.",
+        remedy: "compare the host name in the configuration with the DNS that this machine asks, then: dalsegno check",
+        sources: &[],
+    },
+    CodeSpec {
         code: "look-not-made",
         title: "something was not looked at on purpose",
         meaning: "We did not ask: a part of the configuration is missing or could not be used.",
@@ -37,6 +53,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
         meaning: "The store is there; this one look took longer than pass.provider-deadline allows.",
         harm: "Nothing new is known about it in this pass.",
         remedy: "raise pass.provider-deadline, or find what makes this listing slow",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "look-tls-failed",
+        title: "TLS with the other side fails",
+        meaning: "The handshake with something that is no object store ended: unknown authority, wrong name, expired, or no TLS at that port.",
+        harm: "Nothing is known about what this look should have shown.",
+        remedy: "renew the certificate, or name its authority where the configuration names that endpoint; then: dalsegno check",
         sources: &[],
     },
     CodeSpec {

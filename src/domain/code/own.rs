@@ -35,12 +35,4 @@ pub(super) const ROWS: &[CodeSpec] = &[
         remedy: "renew the URL behind notify.webhooks.NAME.url; the next message tries it",
         sources: &[],
     },
-    CodeSpec {
-        code: "run-interrupted",
-        title: "an earlier run did not end",
-        meaning: "The ledger has a run without an end whose process is gone. It is closed as interrupted.",
-        harm: "What that run had not finished was done again by this one.",
-        remedy: "if it happens again: look for an out-of-memory kill or a deadline that is too short",
-        sources: &[],
-    },
 ];

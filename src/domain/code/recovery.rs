@@ -16,7 +16,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         title: "the last drill of this place failed",
         meaning: "The newest drill restored from this place and found it bad; no later drill proved it.",
         harm: "A restore today would fail the same way.",
-        remedy: "dalsegno drill report, mend what it names, then: dalsegno drill pg-restore",
+        remedy: "dalsegno drill report, mend what it names, then: dalsegno drill RUNBOOK --db NAME",
         sources: &[],
     },
     CodeSpec {
@@ -24,7 +24,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         title: "the last drill of this place could not decide",
         meaning: "The newest drill ended as unknown for a lack on our side: space, time, rights, a missing PostgreSQL.",
         harm: "Nothing bad was seen, and nothing was proven.",
-        remedy: "dalsegno drill report names what was missing; then: dalsegno drill pg-restore",
+        remedy: "dalsegno drill report names what was missing; then: dalsegno drill RUNBOOK --db NAME",
         sources: &[],
     },
     CodeSpec {
@@ -32,7 +32,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         title: "no restore from this place was ever proven",
         meaning: "policy.drill-every is set and the ledger has no proven drill of this subject at this place. A proof holds for one place.",
         harm: "Whether it restores is a belief.",
-        remedy: "dalsegno drill pg-restore",
+        remedy: "dalsegno drill RUNBOOK --db NAME",
         sources: &[],
     },
     CodeSpec {
@@ -40,7 +40,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         title: "the last proof is older than the policy allows",
         meaning: "The newest proven drill of this place ended longer ago than policy.drill-every.",
         harm: "What changed since then is unproven.",
-        remedy: "dalsegno drill pg-restore",
+        remedy: "dalsegno drill RUNBOOK --db NAME",
         sources: &[],
     },
     CodeSpec {

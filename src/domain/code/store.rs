@@ -138,4 +138,23 @@ pub(super) const ROWS: &[CodeSpec] = &[
         remedy: "switch on object lock with a default retention, or the provider's bucket lock on this prefix, or a second store; or take the claim out",
         sources: &["https://developers.cloudflare.com/r2/api/s3/api/", "https://developers.cloudflare.com/r2/api/error-codes"],
     },
+    CodeSpec {
+        code: "store-look-incomplete",
+        title: "the store answers, but a part of the look at it got no answer",
+        meaning: "Beside the listing a pass asks for the bucket's region, versioning, object lock, lifecycle rules, unfinished uploads, old versions and the \
+                  certificate, and reads the head of one object. One of these calls failed with an error, a cut or a time-out. A refusal (AccessDenied) and a \
+                  call that the store does not have (NotImplemented) are answers, and not meant here.",
+        harm: "What these would have shown is not known in this pass; no finding about the store is cleared until they answer again.",
+        remedy: "wait for the next pass; if it stays:  dalsegno doctor",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "store-settings-not-readable",
+        title: "the reading key may not ask for some of the bucket's settings",
+        meaning: "The store answered AccessDenied to a question about lifecycle rules, unfinished uploads, versioning, old versions or object lock. \
+                  A key with the least rights is as it should be: this is worth knowing, moves no exit code and stops no heartbeat.",
+        harm: "Rules that need the answer cannot fire: a lifecycle rule that deletes backups stays unseen. A finding that was open before stays open.",
+        remedy: "grant the reading key the rights that are named (they read settings, never data), or accept that these are not watched",
+        sources: &[],
+    },
 ];

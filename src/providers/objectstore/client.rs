@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Known, LifecycleRule, Memory, Prefix, Right, Setting, UploadSeen};
+use crate::domain::{Known, LifecycleRule, Memory, Prefix, Right, Setting, StorePart, UploadSeen};
 use crate::store::{Listed, Store, StoreError};
 
 /// So many unfinished uploads are told per prefix.
@@ -25,7 +25,10 @@ pub(super) struct Look {
     pub(super) object_lock: Setting<Option<(String, i32)>>,
     pub(super) lifecycle: Setting<Vec<LifecycleRule>>,
     pub(super) uploads: Setting<Vec<UploadSeen>>,
+    pub(super) list_versions: Right,
     pub(super) version_bytes: Option<(u64, u64)>,
+    /// What was asked and got no answer. A refusal, and a call that the store does not have, are answers.
+    pub(super) unseen: Vec<(StorePart, StoreError)>,
     pub(super) memory: Option<Memory>,
 }
 
@@ -41,7 +44,9 @@ impl Look {
             object_lock: Setting::NotAsked,
             lifecycle: Setting::NotAsked,
             uploads: Setting::NotAsked,
+            list_versions: Right::Unknown,
             version_bytes: None,
+            unseen: Vec::new(),
             memory: None,
         }
     }
@@ -55,6 +60,16 @@ impl Look {
     pub(super) fn says_something(&self) -> bool {
         self.skew_seconds.is_some() || self.listed.is_ok() || matches!(self.listed, Err(StoreError::AccessDenied { .. }))
     }
+
+    /// The answer, or a note that there was none. What a recording does not hold was not asked when it was made: nothing to note.
+    fn answered<T>(&mut self, part: StorePart, answer: Result<T, StoreError>) -> Option<T> {
+        match answer {
+            Ok(value) => return Some(value),
+            Err(StoreError::AccessDenied { .. } | StoreError::NotImplemented { .. } | StoreError::NotRecorded { .. }) => {}
+            Err(error) => self.unseen.push((part, error)),
+        }
+        None
+    }
 }
 
 /// What we keep for the next pass.
@@ -64,6 +79,9 @@ struct Kept {
     versions_at: Option<Timestamp>,
     #[serde(default)]
     version_bytes: Option<(u64, u64)>,
+    /// The key may not list versions.
+    #[serde(default)]
+    denied: bool,
 }
 
 /// Asks. Nothing here writes.
@@ -91,68 +109,91 @@ async fn ask_more(store: &Store, prefixes: &[Prefix], known: &Known, now: Timest
         store.lifecycle(),
         uploads(store, prefixes),
     );
-    look.bucket_region = region.ok().flatten();
-    look.read = read;
+    look.bucket_region = look.answered(StorePart::Region, region).flatten();
+    look.read = look.answered(StorePart::Reading, read).unwrap_or(Right::Unknown);
     // What a setting is could not be asked this time: that is "not asked", never "absent".
-    look.versioning = versioning.unwrap_or(Setting::NotAsked);
-    look.object_lock = object_lock.unwrap_or(Setting::NotAsked);
-    look.lifecycle = lifecycle.unwrap_or(Setting::NotAsked);
-    look.uploads = uploads;
+    look.versioning = look.answered(StorePart::Versioning, versioning).unwrap_or(Setting::NotAsked);
+    look.object_lock = look.answered(StorePart::ObjectLock, object_lock).unwrap_or(Setting::NotAsked);
+    look.lifecycle = look.answered(StorePart::Lifecycle, lifecycle).unwrap_or(Setting::NotAsked);
+    look.uploads = look.answered(StorePart::Uploads, uploads).unwrap_or(Setting::NotAsked);
+    if matches!(look.versioning, Setting::Set(_)) {
+        sum_versions(store, prefixes, known, now, look).await;
+    }
+}
+
+/// Once a day, unless the budget of requests is used up; a sum that failed is asked for again at the next pass, and the one before stands until then.
+async fn sum_versions(store: &Store, prefixes: &[Prefix], known: &Known, now: Timestamp, look: &mut Look) {
     let memory = known.memory.as_ref();
     let mut kept: Kept = memory.and_then(|memory| serde_json::from_value(memory.0.clone()).ok()).unwrap_or_default();
     let due = kept.versions_at.is_none_or(|at| now.duration_since(at).as_secs_f64() >= VERSIONS_EVERY);
-    if matches!(look.versioning, Setting::Set(_)) && due && !known.budget_is_used(store.id()) {
-        kept = Kept { versions_at: Some(now), version_bytes: version_bytes(store, prefixes).await };
+    if due && !known.budget_is_used(store.id()) {
+        let answer = version_bytes(store, prefixes).await;
+        let denied = matches!(answer, Err(StoreError::AccessDenied { .. }));
+        if let Some(version_bytes) = look.answered(StorePart::Versions, answer.or_else(refused)) {
+            kept = Kept { versions_at: Some(now), version_bytes, denied };
+        }
     }
-    if matches!(look.versioning, Setting::Set(_)) {
-        look.version_bytes = kept.version_bytes;
-        look.memory = serde_json::to_value(&kept).ok().map(Memory);
+    look.list_versions = match (kept.denied, kept.versions_at) {
+        (true, _) => Right::No,
+        (false, Some(_)) => Right::Yes,
+        (false, None) => Right::Unknown,
+    };
+    look.version_bytes = kept.version_bytes;
+    look.memory = serde_json::to_value(&kept).ok().map(Memory);
+}
+
+/// A refusal, and a call that the store does not have, stand for a day like every other answer.
+fn refused(error: StoreError) -> Result<Option<(u64, u64)>, StoreError> {
+    match error {
+        StoreError::AccessDenied { .. } | StoreError::NotImplemented { .. } => Ok(None),
+        error => Err(error),
     }
 }
 
 /// GetObject, by a HEAD of a key that is there: nothing of it is transferred.
-async fn may_read(store: &Store, key: Option<&str>) -> Right {
-    let Some(key) = key else { return Right::Unknown };
+async fn may_read(store: &Store, key: Option<&str>) -> Result<Right, StoreError> {
+    let Some(key) = key else { return Ok(Right::Unknown) };
     match store.head(key).await {
-        Ok(_) => Right::Yes,
-        Err(StoreError::AccessDenied { .. }) => Right::No,
-        Err(_) => Right::Unknown,
+        Ok(_) => Ok(Right::Yes),
+        Err(StoreError::AccessDenied { .. }) => Ok(Right::No),
+        Err(StoreError::NoSuchKey { .. }) => Ok(Right::Unknown), // deleted since it was listed
+        Err(error) => Err(error),
     }
 }
 
-async fn uploads(store: &Store, prefixes: &[Prefix]) -> Setting<Vec<UploadSeen>> {
+async fn uploads(store: &Store, prefixes: &[Prefix]) -> Result<Setting<Vec<UploadSeen>>, StoreError> {
     let mut found = Vec::new();
     for prefix in outermost(prefixes) {
         match store.uploads(prefix.as_str(), UPLOADS).await {
             Ok((uploads, _)) => {
                 found.extend(uploads.into_iter().map(|upload| UploadSeen { key: upload.key, initiated: upload.initiated }));
             }
-            Err(StoreError::AccessDenied { .. }) => return Setting::Denied,
-            Err(StoreError::NotImplemented { .. }) => return Setting::NotImplemented,
-            Err(_) => return Setting::NotAsked,
+            Err(StoreError::AccessDenied { .. }) => return Ok(Setting::Denied),
+            Err(StoreError::NotImplemented { .. }) => return Ok(Setting::NotImplemented),
+            Err(error) => return Err(error),
         }
     }
-    Setting::Set(found)
+    Ok(Setting::Set(found))
 }
 
-/// Bytes of current and of older versions; `None` when there are more than we read, or one answer failed.
-async fn version_bytes(store: &Store, prefixes: &[Prefix]) -> Option<(u64, u64)> {
+/// Bytes of current and of older versions; `None` when there are more than we read.
+async fn version_bytes(store: &Store, prefixes: &[Prefix]) -> Result<Option<(u64, u64)>, StoreError> {
     let (mut current, mut old, mut pages) = (0_u64, 0_u64, 0_usize);
     for prefix in outermost(prefixes) {
         let mut marker = None;
         loop {
             pages += 1;
             if pages > VERSION_PAGES {
-                return None;
+                return Ok(None);
             }
-            let page = store.versions(prefix.as_str(), marker.as_ref()).await.ok()?;
+            let page = store.versions(prefix.as_str(), marker.as_ref()).await?;
             for version in page.versions {
                 let bytes = u64::try_from(version.size).unwrap_or_default();
                 let sum = if version.latest { &mut current } else { &mut old };
                 *sum = sum.saturating_add(bytes);
             }
             if page.next.is_some() && page.next == marker {
-                return None;
+                return Ok(None);
             }
             match page.next {
                 Some(next) => marker = Some(next),
@@ -160,7 +201,7 @@ async fn version_bytes(store: &Store, prefixes: &[Prefix]) -> Option<(u64, u64)>
             }
         }
     }
-    Some((current, old))
+    Ok(Some((current, old)))
 }
 
 /// Prefixes that lie in no other of them; the whole bucket when none is known.

@@ -8,10 +8,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Complaint, Dialect, Prefix, Secret, SecretRef, StoreId, Subject, SubjectKind, Weight};
+use crate::domain::{Complaint, Dialect, Immutability, Prefix, Secret, SecretRef, StoreId, Subject, SubjectKind, Weight};
+use crate::store::{default_region, dialect_of};
 
-/// R2's host names end in this, in every jurisdiction.
-const R2_HOST: &str = ".r2.cloudflarestorage.com";
 /// Where R2 may keep a bucket. HeadBucket answers them as `x-amz-bucket-region`; none is a region to sign with.
 const R2_PLACES: [&str; 6] = ["wnam", "enam", "weur", "eeur", "apac", "oc"];
 
@@ -72,28 +71,6 @@ pub struct OwnFragment {
     pub session_token: Option<SecretRef>,
     /// Our prefix: no archive may lie below or above it.
     pub prefix: String,
-}
-
-/// A claim about objects that cannot be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Immutability {
-    /// S3 object lock.
-    ObjectLock,
-    /// Bucket lock rules, as R2 has them.
-    BucketLock,
-    /// Nothing of the kind.
-    None,
-}
-
-impl Immutability {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::ObjectLock => "object-lock",
-            Self::BucketLock => "bucket-lock",
-            Self::None => "none",
-        }
-    }
 }
 
 /// A fragment whose secrets were read.
@@ -161,8 +138,8 @@ pub struct StoreSettings {
     pub read: Keys,
     /// The key to write with, and where.
     pub own: Option<Own>,
-    /// Claim about immutability: `object-lock`, `bucket-lock`, `none`.
-    pub immutability: Option<String>,
+    /// Claim about immutability.
+    pub immutability: Option<Immutability>,
     /// Budget of requests a day.
     pub requests_per_day: Option<u64>,
 }
@@ -178,9 +155,8 @@ impl StoreInput {
         let Self { fragment, read, own } = self;
         let mut complaints = Vec::new();
         let endpoint = check_endpoint(&fragment.endpoint, &mut complaints);
-        let host = host_of(&endpoint);
-        let dialect = fragment.dialect.unwrap_or_else(|| dialect_of(host));
-        let region = check_region(fragment.region.as_deref(), dialect, host, &mut complaints);
+        let dialect = fragment.dialect.unwrap_or_else(|| dialect_of(&endpoint));
+        let region = check_region(fragment.region.as_deref(), dialect, &endpoint, &mut complaints);
         complaints.extend(check_bucket(&fragment.bucket, dialect));
         let own = own.zip(fragment.own.as_ref()).map(|(keys, own)| Own { keys, prefix: Prefix::new(&own.prefix) });
         let settings = StoreSettings {
@@ -193,32 +169,10 @@ impl StoreInput {
             ca_file: fragment.ca,
             read,
             own,
-            immutability: fragment.immutability.map(|claim| claim.as_str().to_owned()),
+            immutability: fragment.immutability,
             requests_per_day: fragment.requests_per_day,
         };
         (settings, complaints)
-    }
-}
-
-/// Host name of `scheme://host:port`, without the port; empty when there is none.
-fn host_of(endpoint: &str) -> &str {
-    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.starts_with('[') {
-        return authority.split_inclusive(']').next().unwrap_or_default();
-    }
-    authority.split(':').next().unwrap_or_default()
-}
-
-/// The family that a host name tells.
-fn dialect_of(host: &str) -> Dialect {
-    let host = host.to_ascii_lowercase();
-    if host.ends_with(R2_HOST) {
-        Dialect::R2
-    } else if host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn") {
-        Dialect::Aws
-    } else {
-        Dialect::Other
     }
 }
 
@@ -256,7 +210,7 @@ fn check_endpoint(endpoint: &str, complaints: &mut Vec<Complaint>) -> String {
         );
         return format!("{scheme}://{authority}");
     }
-    if host_of(endpoint).is_empty() {
+    if names_no_host(authority) {
         refuse(format!("\"{endpoint}\" names no host"), "write scheme, host and port only, as in https://minio.lan:9000");
         return endpoint.to_owned();
     }
@@ -277,16 +231,21 @@ fn check_endpoint(endpoint: &str, complaints: &mut Vec<Complaint>) -> String {
     endpoint.trim_end_matches('/').to_owned()
 }
 
+/// `:9000` has a port and no host.
+fn names_no_host(authority: &str) -> bool {
+    authority.is_empty() || authority.starts_with(':')
+}
+
 /// The region to sign with.
-fn check_region(written: Option<&str>, dialect: Dialect, host: &str, complaints: &mut Vec<Complaint>) -> String {
-    let Some(region) = written else { return default_region(dialect, host) };
+fn check_region(written: Option<&str>, dialect: Dialect, endpoint: &str, complaints: &mut Vec<Complaint>) -> String {
+    let Some(region) = written else { return default_region(dialect, endpoint) };
     let mut complain = |weight: Weight, text: String, hint: &str| {
         complaints.push(Complaint::new(weight, "region", "s3-region-invalid", text, hint));
     };
     let bare = region.trim();
     if bare.is_empty() {
         complain(Weight::RefusedByCheck, format!("{region:?} names no region"), "leave the key out, or name the region");
-        return default_region(dialect, host);
+        return default_region(dialect, endpoint);
     }
     if region.contains(char::is_whitespace) {
         let text = format!("{region:?} holds whitespace; a client signs with it as it stands and is refused");
@@ -313,20 +272,6 @@ fn check_region(written: Option<&str>, dialect: Dialect, host: &str, complaints:
         );
     }
     region.to_owned()
-}
-
-/// R2 `auto`; AWS what the host name says (`s3.eu-central-1.amazonaws.com`); else `us-east-1`.
-fn default_region(dialect: Dialect, host: &str) -> String {
-    match dialect {
-        Dialect::R2 => "auto".to_owned(),
-        Dialect::Aws => {
-            let labels = host.split(".amazonaws.com").next().unwrap_or_default();
-            let region = labels.rsplit('.').next().filter(|label| label.matches('-').count() >= 2);
-            region.map_or("us-east-1", |label| label.trim_start_matches("s3-")).to_owned()
-        }
-        Dialect::Garage => "garage".to_owned(),
-        _ => "us-east-1".to_owned(),
-    }
 }
 
 /// The rule of names. Ceph and SeaweedFS also take what AWS once took: upper case and underscores.

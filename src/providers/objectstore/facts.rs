@@ -2,10 +2,12 @@
 
 use super::client::Look;
 use super::config::StoreSettings;
-use crate::domain::{CertificateSeen, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, Subject};
-use crate::store::config::dialect_shown;
+use crate::domain::{
+    CertificateSeen, Denied, Explained, FactKind, Gap, Prefix, Right, Rights, Setting, StoreFact, StorePart, Subject,
+};
+use crate::store::dialect_shown;
 use crate::store::{Listed, StoreError};
-use crate::tap::ChainSeen;
+use crate::tap::{CallError, ChainSeen, FailureKind};
 
 /// What could not be looked at, with the store's own code.
 pub(super) fn gap(subject: &Subject, error: &StoreError) -> Gap {
@@ -20,8 +22,36 @@ pub(super) fn gap(subject: &Subject, error: &StoreError) -> Gap {
     }
 }
 
+/// A part of the look that got no answer, while the store answers others.
+pub(super) fn part_gap(subject: &Subject, part: StorePart, error: &StoreError) -> Gap {
+    Gap { what: FactKind::StorePart(part), ..gap(subject, error) }
+}
+
+/// The certificate could not be looked at. `None` when the recording that is replayed does not hold it.
+pub(super) fn certificate_gap(subject: &Subject, error: &CallError) -> Option<Gap> {
+    let why = match error.kind {
+        FailureKind::NotRecorded => return None,
+        FailureKind::Answered => Denied::Broken,
+        FailureKind::Dns => Denied::Dns,
+        FailureKind::Tls => Denied::Tls,
+        FailureKind::Refused | FailureKind::Reset => Denied::Refused,
+        FailureKind::Timeout => Denied::Timeout,
+        FailureKind::Cut => Denied::Truncated,
+        FailureKind::Malformed => Denied::Malformed,
+        FailureKind::NotSent => Denied::NotAsked,
+    };
+    Some(Gap {
+        subject: subject.clone(),
+        what: FactKind::StorePart(StorePart::Certificate),
+        why,
+        code: error.code.clone(),
+        detail: format!("the certificate: {error}"),
+        hint: "dalsegno doctor".to_owned(),
+    })
+}
+
 /// A positive proof that the bucket answers listings.
-pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
+pub(super) fn control(prefixes: &[Prefix], listed: Option<&Listed>) -> String {
     let place = match prefixes.first() {
         Some(prefix) if !prefix.is_root() => format!("\"{prefix}\""),
         _ => "the bucket's root".to_owned(),
@@ -33,7 +63,7 @@ pub(super) fn control(prefixes: &[Prefix], listed: &Option<Listed>) -> String {
 }
 
 /// The fact.
-pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen>) -> StoreFact {
+pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<&ChainSeen>) -> StoreFact {
     let list = match &look.listed {
         Ok(_) => Right::Yes,
         Err(StoreError::AccessDenied { .. }) => Right::No,
@@ -53,14 +83,14 @@ pub(super) fn fact(settings: &StoreSettings, look: Look, chain: Option<ChainSeen
         bucket_region: look.bucket_region,
         dialect: dialect_shown(settings.dialect, look.server.as_deref()),
         clock_skew_seconds: look.skew_seconds,
-        certificate: chain.as_ref().and_then(certificate),
-        rights: Rights { list, read: look.read, write: Right::Unknown, list_uploads },
+        certificate: chain.and_then(certificate),
+        rights: Rights { list, read: look.read, write: Right::Unknown, list_uploads, list_versions: look.list_versions },
         versioning: look.versioning,
         object_lock: look.object_lock,
         lifecycle: look.lifecycle,
         uploads: look.uploads,
         version_bytes: look.version_bytes,
-        claimed_immutability: settings.immutability.clone(),
+        claimed_immutability: settings.immutability,
     }
 }
 

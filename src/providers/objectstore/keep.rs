@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use serde_json::{Value, json};
 
 use crate::archive::{ArchiveKey, Compression, aws_chunked};
+use crate::domain::{hex, unhex};
 use crate::tap::{Keep, Kept};
 
 /// The fields of backup.info that the archive room reads; a test holds this list against it.
@@ -54,12 +55,12 @@ impl Keep for KeepArchive {
     }
 
     fn restore(&self, key: &str, derived: &Value) -> Option<Vec<u8>> {
-        let compression = match archive_key(key)? {
-            ArchiveKey::History { compression, .. }
-            | ArchiveKey::Label { compression, .. }
-            | ArchiveKey::Segment { compression, .. }
-            | ArchiveKey::Partial { compression, .. } => compression,
-            _ => return None,
+        let (ArchiveKey::History { compression, .. }
+        | ArchiveKey::Label { compression, .. }
+        | ArchiveKey::Segment { compression, .. }
+        | ArchiveKey::Partial { compression, .. }) = archive_key(key)?
+        else {
+            return None;
         };
         if let Some(start) = derived.get("start_hex").and_then(Value::as_str) {
             return unhex(start);
@@ -144,16 +145,6 @@ fn header(compression: Compression, body: &[u8]) -> Kept {
 /// An object that is not what its name says: its first bytes show what it is instead (another compression, a page of HTML).
 fn unreadable(body: &[u8]) -> Kept {
     Kept::Derived(json!({ "start_hex": hex(body.get(..body.len().min(16)).unwrap_or_default()) }))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let even = digits.len().is_multiple_of(2);
-    even.then(|| digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect())?
 }
 
 /// Packs a few bytes so that the reader of this compression finds them.

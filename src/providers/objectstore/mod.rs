@@ -14,7 +14,7 @@ use async_trait::async_trait;
 
 use crate::domain::{Control, Cx, Fact, FactKind, Known, Observation, Observe, Prefix, ProviderId, Subject};
 use crate::store::{Store, StoreError};
-use crate::tap::TlsCalls;
+use crate::tap::{CallError, ChainSeen, FailureKind, TlsCalls};
 use config::StoreSettings;
 
 /// One configured store.
@@ -73,13 +73,25 @@ impl Observe for ObjectStore {
                 observation.gaps.push(facts::gap(&self.settings.subject, error));
             }
         }
+        let (certificate, unseen) = match certificate {
+            Ok(chain) => (chain, None),
+            Err(error) => (None, facts::certificate_gap(&self.settings.subject, &error)),
+        };
+        // A store that is dark has one gap; one that answers has a gap for each part that it did not answer.
+        if observation.gaps.is_empty() {
+            observation
+                .gaps
+                .extend(look.unseen.iter().map(|(part, error)| facts::part_gap(&self.settings.subject, *part, error)));
+            observation.gaps.extend(unseen);
+        }
         if look.says_something() || certificate.is_some() {
             if let Ok(listed) = &look.listed {
-                observation
-                    .controls
-                    .push(Control { subject: self.settings.subject.clone(), shown: facts::control(&self.prefixes, listed) });
+                observation.controls.push(Control {
+                    subject: self.settings.subject.clone(),
+                    shown: facts::control(&self.prefixes, listed.as_ref()),
+                });
             }
-            let fact = facts::fact(&self.settings, look, certificate);
+            let fact = facts::fact(&self.settings, look, certificate.as_ref());
             observation.facts.push(Fact::Store(Box::new(fact)));
         }
         observation.requests = store.requests();
@@ -88,13 +100,14 @@ impl Observe for ObjectStore {
 }
 
 impl ObjectStore {
-    async fn certificate(&self) -> Option<crate::tap::ChainSeen> {
-        let tls = self.tls.as_ref()?;
-        if !self.settings.endpoint.starts_with("https://") {
-            return None;
+    /// `None` = there is none to look at: plain http.
+    async fn certificate(&self) -> Result<Option<ChainSeen>, CallError> {
+        let Some(tls) = self.tls.as_ref().filter(|_| self.settings.endpoint.starts_with("https://")) else { return Ok(None) };
+        let Some((host, port)) = crate::store::endpoint_host(&self.settings.endpoint) else { return Ok(None) };
+        let seen = tls.look(&host, port).await?;
+        match &seen.error {
+            Some(error) if seen.chain.is_empty() => Err(CallError::new(FailureKind::Tls, error.clone())),
+            _ => Ok(Some(seen)),
         }
-        let (host, port) = crate::store::config::endpoint_host(&self.settings.endpoint)?;
-        // What cannot be seen here (no route, no answer) cannot be seen by the listing either, which then says so.
-        tls.look(&host, port).await.ok()
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::verb_names::ASSERTIONS;
 use crate::domain::{
-    Complaint, Expectation, Place, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
+    ArchivePlace, Complaint, Expectation, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
 };
 
 /// How long a user's check may take when nothing is written.
@@ -95,7 +96,7 @@ pub struct PostgresSettings {
     /// `pg/<site>/<environment>/<name>`.
     pub subject: Subject,
     /// Where its archive lies.
-    pub place: Place,
+    pub place: ArchivePlace,
     /// The system identifier that must come back.
     pub system_id: Option<SystemId>,
     /// How good its backups must be.
@@ -128,7 +129,7 @@ impl PostgresFragment {
         let settings = PostgresSettings {
             name: name.to_owned(),
             subject: subject(site, environment, name),
-            place: Place {
+            place: ArchivePlace {
                 store: StoreId(self.archive.store),
                 bucket: bucket.to_owned(),
                 prefix: Prefix::new(&self.archive.prefix),
@@ -211,6 +212,9 @@ fn checks(fragments: Vec<CheckFragment>, complaints: &mut Vec<Complaint>) -> Vec
         };
         if fragment.name.is_empty() || !names.insert(fragment.name.clone()) {
             refuse("name", format!("{:?} is empty or taken by an earlier check", fragment.name), "give each check its own name");
+        }
+        if ASSERTIONS.contains(&fragment.name.as_str()) || fragment.name.starts_with("size of ") {
+            refuse("name", format!("{:?} is the name of a check that every drill makes", fragment.name), "give it another name");
         }
         if fragment.sql.trim().is_empty() {
             refuse(

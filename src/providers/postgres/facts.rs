@@ -14,7 +14,7 @@ pub(super) fn recovery_points(fact: &ArchiveFact) -> Vec<RecoveryPoint> {
     let stored = |id: &str| fact.backups.iter().find(|backup| backup.id == id).map_or(0, |backup| backup.stored_bytes);
     let point = |window: &crate::domain::Window| RecoveryPoint {
         subject: fact.subject.clone(),
-        place: fact.place.clone(),
+        place: fact.place.clone().into(),
         mechanism: Mechanism::BaseAndWal,
         name: window.backup.clone(),
         from: window.from,

@@ -38,7 +38,7 @@ pub(super) fn keep(args: &[String]) -> ExitCode {
         say(&Said::Failed { why: format!("{folder} is not a sandbox of ours") });
         return ExitCode::Usage;
     }
-    let pid = i32::try_from(std::process::id()).unwrap_or_default();
+    let pid = std::process::id();
     if let Some(mark) = ProcessMark::of(pid) {
         let _ = write_json(&sandbox.folder().join(KEEPER), &mark);
     }
@@ -48,7 +48,7 @@ pub(super) fn keep(args: &[String]) -> ExitCode {
     let (tell, heard) = channel();
     listen_to_signals(signals, tell.clone());
     listen_to_orders(tell);
-    say(&Said::Holding { pid });
+    say(&Said::Holding { pid: i32::try_from(pid).unwrap_or_default() });
     Keeper { sandbox, postmaster: None }.run(&heard)
 }
 
@@ -134,14 +134,14 @@ impl Keeper {
         command.stdout(log.try_clone().map_err(|error| error.to_string())?).stderr(log);
         // Forked from the main thread, which lives as long as this process: the parent-death signal belongs to the thread.
         let child = command.spawn().map_err(|error| format!("{}: {error}", order.postgres.display()))?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let pid = child.id();
         self.postmaster = Some(child);
         self.write_down(pid, order);
-        Ok(pid)
+        Ok(i32::try_from(pid).unwrap_or_default())
     }
 
     /// Who the postmaster is, once it is it: the same process number runs `exec` first and changes its folder later.
-    fn write_down(&self, pid: i32, order: &StartOrder) {
+    fn write_down(&self, pid: u32, order: &StartOrder) {
         let Some(now) = ProcessMark::of(pid) else { return };
         let executable = order.postgres.canonicalize().unwrap_or_else(|_| order.postgres.clone());
         let mark = ProcessMark { executable, folder: self.sandbox.data(), ..now };
@@ -159,7 +159,7 @@ impl Keeper {
 
     fn stop(&mut self) {
         let Some(child) = &mut self.postmaster else {
-            return say(&Said::Ended { status: "was not running".to_owned(), signal: None });
+            return say(&Said::Ended { ran: false, status: "was not running".to_owned(), signal: None });
         };
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
         let _ = kill(pid, Signal::SIGQUIT);
@@ -177,7 +177,7 @@ impl Keeper {
         self.postmaster = None;
         match status {
             Some(status) => ended(status),
-            None => say(&Said::Ended { status: "could not be asked".to_owned(), signal: None }),
+            None => say(&Said::Ended { ran: true, status: "could not be asked".to_owned(), signal: None }),
         }
     }
 
@@ -203,5 +203,5 @@ impl Keeper {
 }
 
 fn ended(status: ExitStatus) {
-    say(&Said::Ended { status: status.to_string(), signal: status.signal() });
+    say(&Said::Ended { ran: true, status: status.to_string(), signal: status.signal() });
 }

@@ -45,6 +45,8 @@ pub enum Said {
     },
     /// The postmaster ended, asked or not.
     Ended {
+        /// Whether it ran at all when it was asked to stop.
+        ran: bool,
         /// Its exit status in words.
         status: String,
         /// The signal that ended it, if one did.

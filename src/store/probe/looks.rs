@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::super::config::endpoint_host;
+use super::super::endpoint::endpoint_host;
 use super::super::error::SKEW_LIMIT_SECONDS;
 use super::{Probe, setting_words};
 use crate::domain::{Dialect, LifecycleRule, Setting, Verdict, age, duration_in_words};
@@ -107,7 +107,7 @@ impl Probe<'_> {
         match ours {
             "auto" => self.say("region", Verdict::Proven, true, format!("\"auto\" is accepted{place}"), None),
             "" | "us-east-1" => {
-                self.say("region", Verdict::Proven, true, format!("\"{ours}\" is taken as \"auto\"{place}"), hint)
+                self.say("region", Verdict::Proven, true, format!("\"{ours}\" is taken as \"auto\"{place}"), hint);
             }
             _ => self.say("region", Verdict::Failed, true, format!("\"{ours}\" is not R2's signing region{place}"), hint),
         }
@@ -130,7 +130,7 @@ impl Probe<'_> {
                 self.say("may-write", Verdict::Unknown, false, format!("the answer does not tell: {error}"), None);
             }
             Ok(_) => {
-                self.say("may-write", Verdict::Unknown, false, "the store took a part for an upload that does not exist", None)
+                self.say("may-write", Verdict::Unknown, false, "the store took a part for an upload that does not exist", None);
             }
         }
     }
@@ -174,8 +174,8 @@ fn lifecycle_words(rules: &[LifecycleRule]) -> String {
         .filter(|rule| rule.enabled)
         .filter_map(|rule| rule.expire_days.map(|days| format!("\"{}\" after {days} d", rule.prefix)))
         .collect();
-    match expiring.is_empty() {
-        true => format!("{} rules, none of which ends objects", rules.len()),
-        false => format!("objects end below {}", expiring.join(", ")),
+    if expiring.is_empty() {
+        return format!("{} rules, none of which ends objects", rules.len());
     }
+    format!("objects end below {}", expiring.join(", "))
 }

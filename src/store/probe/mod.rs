@@ -149,7 +149,7 @@ impl Probe<'_> {
 
     fn not_tried(&mut self, reachable: bool, has_prefix: bool) {
         let why = match (reachable, self.plan.read_only, has_prefix) {
-            (false, _, _) => "not tried: the store does not answer",
+            (false, _, _) => "not tried: the store does not answer a list",
             (_, true, _) => "not tried: nothing is to be written",
             _ => "not tried: no prefix of our own is configured",
         };
@@ -177,7 +177,7 @@ impl Probe<'_> {
             Verdict::Proven
         };
         let identity = self.store.identity();
-        let dialect = super::config::dialect_shown(identity.dialect, self.learnt.server.as_deref());
+        let dialect = super::endpoint::dialect_shown(identity.dialect, self.learnt.server.as_deref());
         Report {
             store: identity.id.0.clone(),
             endpoint: identity.endpoint.clone(),

@@ -67,6 +67,7 @@ pub(super) fn is_ours(key: &str, base: &str, now: Timestamp) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 mod tests {
     use super::*;
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use super::sweep::{NAMES, sweep};
 use super::{Probe, verdict_of};
-use crate::domain::{Explained, Verdict};
+use crate::domain::{Explained, Verdict, sha256_hex};
 use crate::store::{Guarded, StoreError};
 use crate::tap::objects::{ChecksumForm, PutAsk};
 
@@ -68,7 +67,7 @@ impl Probe<'_> {
                 self.say("head", Verdict::Proven, true, "size and metadata came back", None);
             }
             Ok(head) => {
-                self.say("head", Verdict::Failed, true, format!("{} bytes, metadata {:?}", head.size, head.headers), None)
+                self.say("head", Verdict::Failed, true, format!("{} bytes, metadata {:?}", head.size, head.headers), None);
             }
             Err(error) => self.say_error("head", true, &error),
         }
@@ -210,5 +209,5 @@ fn pattern(len: usize, seed: u32) -> Bytes {
 }
 
 fn sum_of(body: &Bytes) -> BTreeMap<String, String> {
-    BTreeMap::from([(SUM.to_owned(), crate::tap::tls::hex(&Sha256::digest(body)))])
+    BTreeMap::from([(SUM.to_owned(), sha256_hex(body))])
 }

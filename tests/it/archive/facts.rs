@@ -1,11 +1,15 @@
 use dalsegno::archive::{ArchiveKey, Catalogue, Compression, SegmentFault, SegmentName, SegmentSize, segment_key};
-use dalsegno::domain::{ArchiveFact, BackupStatus, Place, Prefix, StoreId, Subject, SubjectKind};
+use dalsegno::domain::{ArchiveFact, ArchivePlace, BackupStatus, Prefix, StoreId, Subject, SubjectKind};
 
 use super::builder::{Archive, at, segment};
 
 fn fact_of(archive: &Archive, known: &[&str]) -> ArchiveFact {
-    let place =
-        Place { store: StoreId("minio".into()), bucket: "b".into(), prefix: Prefix::new("cnpg"), server: "pg-main".into() };
+    let place = ArchivePlace {
+        store: StoreId("minio".into()),
+        bucket: "b".into(),
+        prefix: Prefix::new("cnpg"),
+        server: "pg-main".into(),
+    };
     let known: Vec<String> = known.iter().map(|id| (*id).to_owned()).collect();
     archive.catalogue.fact(&Subject::new(SubjectKind::Pg, &["home", "prod", "db"]), &place, archive.clock, None, &known)
 }

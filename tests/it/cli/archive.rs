@@ -3,8 +3,8 @@
 use dalsegno::cli::archive::{Command, Looked, Which, audit, damage, list, show, windows};
 use dalsegno::cli::{Format, Out, archive::Audited};
 use dalsegno::domain::{
-    ArchiveFact, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Place, Prefix, SegmentSeen, StoreId,
-    Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Keep, Prefix, SegmentSeen,
+    StoreId, Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
 };
 use jiff::Timestamp;
 
@@ -42,7 +42,7 @@ fn healthy() -> ArchiveFact {
         record_written: None,
         missing: Vec::new(),
         missing_wal: Vec::new(),
-        keep: Some("full".into()),
+        keep: Some(Keep::Full),
     };
     let window = Window {
         backup: "20261130T091120".into(),
@@ -54,7 +54,12 @@ fn healthy() -> ArchiveFact {
     };
     ArchiveFact {
         subject: Subject::new(SubjectKind::Pg, &["home", "prod", "db"]),
-        place: Place { store: StoreId("minio".into()), bucket: "b".into(), prefix: Prefix::new("cnpg"), server: "db".into() },
+        place: ArchivePlace {
+            store: StoreId("minio".into()),
+            bucket: "b".into(),
+            prefix: Prefix::new("cnpg"),
+            server: "db".into(),
+        },
         listed_at: now(),
         objects: 251,
         bytes: 900_000_000,

@@ -1,5 +1,8 @@
 use dalsegno::conductor::{Before, Budget, LOOK_SECONDS, Swept};
-use dalsegno::domain::{Change, Denied, ExitCode, Fact, FactKind, Gap, Observation, REQUESTS_LEFT, Requests, StoreId};
+use dalsegno::domain::{
+    Change, Denied, ExitCode, Fact, FactKind, Gap, LifecycleRule, Observation, REQUESTS_LEFT, Requests, Setting, StoreFact,
+    StoreId, StorePart,
+};
 use dalsegno::ledger::{HistoryFilter, RunState};
 
 use super::scene::{Does, Site, answers, archive, codes, db, later, now, store, store_subject, the_archive, the_store};
@@ -71,6 +74,72 @@ async fn what_was_not_looked_at_is_not_cleared() {
         .filter(|c| matches!(c, Change::Still { finding, .. } if finding.code == "wal-chain-mixed-system-id"));
     assert_eq!(still.count(), 1, "{:?}", outcome.changes);
     assert!(!outcome.changes.iter().any(|change| matches!(change, Change::Cleared { .. })));
+}
+
+/// A rule that deletes after a day what is promised for two.
+fn deleting() -> StoreFact {
+    let rule = LifecycleRule {
+        id: "tidy".into(),
+        enabled: true,
+        prefix: String::new(),
+        expire_days: Some(1),
+        noncurrent_days: None,
+        abort_multipart_days: None,
+        transition: None,
+        narrowed: false,
+    };
+    StoreFact { lifecycle: Setting::Set(vec![rule]), ..store() }
+}
+
+async fn with_a_lifecycle_finding(then: Observation, archive_too: Option<Does>) -> dalsegno::conductor::PassOutcome {
+    let (bucket, on_it) = (the_store(), the_archive());
+    let site = Site::new(vec![bucket.clone(), on_it.clone()]).await;
+    bucket.then(answers(vec![Fact::Store(Box::new(deleting()))]));
+    assert_eq!(codes(&site.pass(now()).await), ["lifecycle-conflicts-with-retention"]);
+    bucket.then(Does::Answers(Box::new(then)));
+    if let Some(does) = archive_too {
+        on_it.then(does);
+    }
+    site.pass(later(5)).await
+}
+
+fn cleared(outcome: &dalsegno::conductor::PassOutcome) -> bool {
+    let of = |change: &Change| matches!(change, Change::Cleared { finding, .. } if finding.code == "lifecycle-conflicts-with-retention");
+    outcome.changes.iter().any(of)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_a_store_that_got_no_answer_once_clears_nothing_and_is_not_fine() {
+    let gap = Gap {
+        subject: store_subject(),
+        what: FactKind::StorePart(StorePart::Lifecycle),
+        why: Denied::Broken,
+        code: Some("SlowDown".into()),
+        detail: "GetBucketLifecycleConfiguration: 503".into(),
+        hint: String::new(),
+    };
+    let blind = StoreFact { lifecycle: Setting::NotAsked, ..store() };
+    let seen = Observation { facts: vec![Fact::Store(Box::new(blind))], gaps: vec![gap], ..Observation::default() };
+    let outcome = with_a_lifecycle_finding(seen, None).await;
+    assert!(!cleared(&outcome), "{:?}", outcome.changes);
+    assert_eq!(codes(&outcome), ["store-look-incomplete"]);
+    assert_eq!(outcome.exit, ExitCode::CouldNotLook);
+    // The twin: the rule is gone, and everything was seen.
+    let healthy = Observation { facts: vec![Fact::Store(Box::new(store()))], ..Observation::default() };
+    let outcome = with_a_lifecycle_finding(healthy, None).await;
+    assert!(cleared(&outcome) && outcome.exit == ExitCode::Fine, "{:?}", outcome.changes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_may_not_be_asked_any_more_clears_nothing_and_neither_does_an_archive_that_was_not_seen() {
+    let refused = StoreFact { lifecycle: Setting::Denied, ..store() };
+    let seen = Observation { facts: vec![Fact::Store(Box::new(refused))], ..Observation::default() };
+    let outcome = with_a_lifecycle_finding(seen, None).await;
+    assert!(!cleared(&outcome), "{:?}", outcome.changes);
+    assert_eq!(codes(&outcome), ["store-settings-not-readable"]);
+    let same = Observation { facts: vec![Fact::Store(Box::new(deleting()))], ..Observation::default() };
+    let outcome = with_a_lifecycle_finding(same, Some(dark())).await;
+    assert!(!cleared(&outcome), "{:?}", outcome.changes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +238,7 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
 }
 
 pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Evidence {
-    use dalsegno::domain::{Drilled, EVIDENCE_FORMAT, Evidence, Isolation, Rpo, Verdict};
+    use dalsegno::domain::{EVIDENCE_FORMAT, Evidence, Isolation, Restored, RestoredBy, Rpo, Verdict};
     let ended = super::scene::at("2026-11-30T14:00:00Z");
     Evidence {
         format: EVIDENCE_FORMAT,
@@ -185,15 +254,17 @@ pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Eviden
         reasons: vec![],
         hints: vec![],
         codes: vec![],
-        drilled: Some(Drilled {
-            place: archive("app").place,
-            backup: "b".into(),
-            system_expected: None,
-            system_restored: None,
-            segments: 3,
-            postgres: None,
+        restored: Some(Restored {
+            place: archive("app").place.into(),
+            name: "b".into(),
+            by: RestoredBy::BaseAndWal {
+                system_expected: None,
+                system_restored: None,
+                segments: 3,
+                postgres: None,
+                recovery: None,
+            },
         }),
-        recovery: None,
         isolation_declared: Isolation::Closed,
         isolation: Isolation::Closed,
         isolation_facts: vec![],

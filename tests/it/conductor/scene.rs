@@ -9,7 +9,8 @@ use dalsegno::conductor::{Budget, ExitRule, Look, Notify, Pass, PassOutcome, Swe
 use dalsegno::domain::{
     Cx, Expected, Fact, FactKind, Known, Memory, Observation, Observe, ProviderId, Quiet, RunId, Severity, StoreId, Subject,
 };
-use dalsegno::ledger::{Ledger, ProcessIdentity};
+use dalsegno::ledger::Ledger;
+use dalsegno::process::Process;
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
@@ -129,7 +130,7 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) async fn new(observers: Vec<Arc<Told>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(folder.path(), now(), ProcessIdentity::current().unwrap()).await.unwrap();
+        let ledger = Ledger::open(folder.path(), now(), Process::this().unwrap()).await.unwrap();
         let looks = observers.into_iter().map(|observer| Look { observer, store: Some(StoreId("minio".into())) }).collect();
         let mut expected = Expected::default();
         expected.rests_on.insert(db("app"), store_subject());

@@ -56,6 +56,10 @@ fn each_mistake_has_its_place_and_says_what_would_be_right() {
         (db("system-id: abc"), "c.yaml:11:16  postgres.d.system-id: \"abc\" is not a system identifier"),
         (db("checks: [{name: a, sql: select 1}]"), "postgres.d.checks[0].expect: is missing, and has no default"),
         (db("checks: [{name: a, sql: select 1, expect: {}}]"), "postgres.d.checks[0].expect: 0 keys stand where exactly one of"),
+        (
+            db("checks: [{name: fresh, sql: select 1, expect: {runs: true}}]"),
+            "postgres.d.checks[0].name: \"fresh\" is the name of a check that every drill makes",
+        ),
         (db("checks: [{name: a, sql: ' ', expect: {runs: true}}]"), "postgres.d.checks[0].sql: there is no statement"),
         (
             db("checks: [{name: a, sql: select 1, expect: {at-leest: 1}}]"),

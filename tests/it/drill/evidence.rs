@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use dalsegno::domain::{Evidence, RunId};
+use dalsegno::domain::{Evidence, RestoredBy, RunId};
 use dalsegno::drill::{evidence, judge};
 use dalsegno::execution::{EvidenceError, read_evidence, write_evidence};
 
-use super::perfect::{course, declared, outputs, records};
+use super::perfect::{course, declared, outputs, place, records};
 
 pub(super) fn perfect_evidence() -> Evidence {
     let (records, declared, course) = (records(), declared(), course());
@@ -18,7 +18,10 @@ pub(super) fn perfect_evidence() -> Evidence {
 #[test]
 fn evidence_carries_what_the_receipts_said() {
     let evidence = perfect_evidence();
-    let recovery = evidence.recovery.unwrap();
+    let restored = evidence.restored.unwrap();
+    assert_eq!((restored.name.as_str(), &restored.place), ("20260930T020000", &place()));
+    let RestoredBy::BaseAndWal { recovery, segments, .. } = restored.by;
+    let recovery = recovery.unwrap();
     assert_eq!((recovery.timeline, recovery.expected_segment.as_str()), (3, "00000003000000000000008F"));
     assert_eq!(evidence.rto_seconds, Some(8.0));
     assert_eq!(evidence.rpo.seconds, Some(108.0));
@@ -26,7 +29,7 @@ fn evidence_carries_what_the_receipts_said() {
     let names: Vec<&str> = evidence.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(names, ["choose", "sandbox", "base", "start", "replay", "checks", "clean-up"]);
     assert_eq!(evidence.isolation_facts.len(), 2);
-    assert_eq!(evidence.drilled.unwrap().segments, 131);
+    assert_eq!(segments, 131);
 }
 
 #[test]
@@ -40,7 +43,7 @@ fn outputs_that_make_no_sense_are_left_out_and_nothing_breaks() {
     let judgement = judge(&records, &declared(), &course());
     assert_eq!(judgement.verdict, dalsegno::domain::Verdict::Unknown);
     let evidence = evidence(RunId::new(), &records, &declared(), &course(), &judgement);
-    assert!(evidence.drilled.is_none() && evidence.recovery.is_none() && evidence.rpo.seconds.is_none());
+    assert!(evidence.restored.is_none() && evidence.rpo.seconds.is_none());
 }
 
 #[test]

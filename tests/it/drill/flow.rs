@@ -8,7 +8,7 @@ use dalsegno::conductor::drill::{
     swept_exit,
 };
 use dalsegno::conductor::runbook::script;
-use dalsegno::domain::{Cx, ExitCode, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Verdict};
+use dalsegno::domain::{Cx, ExitCode, Expects, Explained, Isolation, Permit, Policy, Requests, RunId, StepEnd, Touch, Verdict};
 use dalsegno::execution::Unwatched;
 use serde_json::{Value, json};
 
@@ -20,8 +20,10 @@ pub(crate) fn database() -> Drillable {
     Drillable {
         subject: "pg/home/prod/keycloak-db".parse().unwrap(),
         place: place(),
-        system_id: Some(SYSTEM.to_owned().try_into().unwrap()),
+        expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
         policy: Policy { rpo_seconds: Some(900.0), rto_seconds: Some(1800.0), ..Policy::default() },
+        checks: vec!["users".into()],
+        placeholders: Vec::new(),
     }
 }
 
@@ -133,7 +135,7 @@ fn the_plan_names_every_object_and_leaves_unknown_outputs_as_they_are_written() 
     let given = BTreeMap::from([("target".to_owned(), Value::from("2026-09-30T16:00:00+02:00"))]);
     let ready = ready(RunId::new(), &ground, &database(), &script("pg-restore").unwrap(), &given, None).unwrap();
     let outlook = outlook(&ready.plan, &acts);
-    let made: Vec<&(String, String)> = outlook.iter().flat_map(|step| &step.objects).collect();
+    let made: Vec<&Touch> = outlook.iter().flat_map(|step| &step.touches).collect();
     assert_eq!(made.len(), 2, "{made:?}");
     assert_eq!(outlook[0].with["target"], json!("2026-09-30T14:00:00Z"));
     assert!(!outlook[0].with.contains_key("timeline"), "an optional parameter without a value is no argument");
@@ -165,11 +167,12 @@ fn a_database_is_found_by_name_by_subject_or_as_the_only_one() {
     other.subject = "pg/home/prod/grafana-db".parse().unwrap();
     let one = [database()];
     let two = [database(), other];
-    assert_eq!(choose(&one, None).unwrap(), &one[0]);
-    assert_eq!(choose(&two, Some("grafana-db")).unwrap(), &two[1]);
-    assert_eq!(choose(&two, Some("pg/home/prod/keycloak-db")).unwrap(), &two[0]);
+    assert_eq!(choose(&one, None, "pg-restore").unwrap(), &one[0]);
+    assert_eq!(choose(&two, Some("grafana-db"), "pg-restore").unwrap(), &two[1]);
+    assert_eq!(choose(&two, Some("pg/home/prod/keycloak-db"), "pg-restore").unwrap(), &two[0]);
     for (databases, wanted) in [(&two[..], None), (&two[..], Some("db")), (&[][..], None)] {
-        let error = choose(databases, wanted).unwrap_err();
+        let error = choose(databases, wanted, "my-own.yaml").unwrap_err();
+        assert!(databases.is_empty() || error.hint().unwrap().starts_with("dalsegno drill my-own.yaml --db "), "{error}");
         assert!(error.hint().is_some() && error.exit() == ExitCode::Usage, "{error}");
     }
 }
@@ -197,5 +200,54 @@ fn parameters_that_are_wrong_or_unknown_are_all_told_at_once() {
     let text = error.to_string();
     for part in ["yesterday", "never \"latest\"", "did you mean \"timeline\"?", "3 mistakes"] {
         assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+/// The shipped runbook with one text replaced.
+fn changed(from: &str, to: &str) -> dalsegno::conductor::drill::Script {
+    let mut script = script("pg-restore").unwrap();
+    assert!(script.text.contains(from), "{from}");
+    script.text = script.text.replace(from, to);
+    script
+}
+
+#[test]
+fn subject_and_budgets_come_from_the_configuration_alone() {
+    let bench = Bench::new();
+    let act = proving(&bench);
+    let acts: [&dyn dalsegno::domain::Act; 1] = [&act];
+    for (name, value) in [("subject", "pg/home/prod/b"), ("rto", "9d"), ("rpo", "9d")] {
+        let given = BTreeMap::from([(name.to_owned(), Value::from(value))]);
+        let error =
+            ready(RunId::new(), &ground(&bench, &acts), &database(), &script("pg-restore").unwrap(), &given, None).unwrap_err();
+        assert!(error.to_string().contains(&format!("parameter {name}: cannot be set")), "{error}");
+        assert_eq!(error.exit(), ExitCode::Usage);
+    }
+    // A runbook may be stricter than the configuration, and never laxer.
+    for (rto, seconds) in [("9d", 1800.0), ("60s", 60.0)] {
+        let script = changed("rto: $(rto)", &format!("rto: {rto}"));
+        let ready = ready(RunId::new(), &ground(&bench, &acts), &database(), &script, &BTreeMap::new(), None).unwrap();
+        assert_eq!(ready.declared.rto_budget_seconds, Some(seconds));
+        assert_eq!(ready.plan.parameters["subject"], json!(database().subject));
+    }
+}
+
+#[tokio::test]
+async fn a_runbook_with_a_written_subject_proves_nothing_for_the_one_that_was_asked_for() {
+    let bench = Bench::new();
+    let act = proving(&bench);
+    let acts: [&dyn dalsegno::domain::Act; 1] = [&act];
+    let ground = ground(&bench, &acts);
+    for (written, verdict) in
+        [("pg/home/prod/b", Verdict::Unknown), ("pg/home/prod/keycloak-db", Verdict::Proven), ("keycloak-db", Verdict::Proven)]
+    {
+        let cx = cx(RunId::new());
+        let script = changed("subject: $(subject)", &format!("subject: {written}"));
+        let ready = ready(cx.run, &ground, &database(), &script, &BTreeMap::new(), None).unwrap();
+        let over = drill(&cx, &ground, &ready).await.unwrap();
+        assert_eq!(over.evidence.verdict, verdict, "{:#?}", over.evidence.reasons);
+        if verdict != Verdict::Proven {
+            assert!(over.evidence.reasons[0].contains("the drill is of pg/home/prod/keycloak-db"), "{:?}", over.evidence.reasons);
+        }
     }
 }

@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use dalsegno::domain::{
-    AssertionResult, Call, Intent, Isolation, Outcome3, Phase, Place, Prefix, Receipt, Requests, RunId, StepEnd, StepRecord,
-    StoreId, Undone,
+    ArchivePlace, AssertionResult, Call, CheckEnd, Expects, Intent, Isolation, Phase, Place, Prefix, Receipt, Requests, RunId,
+    StepEnd, StepRecord, StoreId, Touch, Undone,
 };
 use dalsegno::drill::{Course, Declared};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+pub(crate) const SUBJECT: &str = "pg/home/prod/keycloak-db";
 pub(crate) const SYSTEM: &str = "7713982968056631495";
 
 pub(crate) fn moment(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-pub(crate) fn assertion(name: &str, outcome: Outcome3, tells_stale: bool) -> AssertionResult {
-    AssertionResult { name: name.into(), expected: "this".into(), seen: "that".into(), outcome, tells_stale, seconds: 0.1 }
+pub(crate) fn assertion(name: &str, end: CheckEnd, tells_stale: bool) -> AssertionResult {
+    AssertionResult { name: name.into(), expected: "this".into(), seen: "that".into(), end, tells_stale, seconds: 0.1 }
 }
 
 /// Receipts of the restore's verbs, by verb.
@@ -34,16 +35,17 @@ pub(crate) fn receipts() -> BTreeMap<String, Receipt> {
     ];
     let mut check = outputs(json!({"sizes": {"database app": 8_912_896_u64, "table app.public.users": 1_024_u64}}));
     check.assertions = vec![
-        assertion("system-id", Outcome3::Passed, false),
-        assertion("replay-end", Outcome3::Passed, false),
-        assertion("archiving-off", Outcome3::Passed, false),
-        assertion("fresh", Outcome3::Passed, true),
+        assertion("system-id", CheckEnd::Passed, false),
+        assertion("replay-end", CheckEnd::Passed, false),
+        assertion("archiving-off", CheckEnd::Passed, false),
+        assertion("fresh", CheckEnd::Passed, true),
+        assertion("users", CheckEnd::Passed, false),
     ];
     BTreeMap::from([
         (
             "archive.choose".to_owned(),
             outputs(json!({
-                "backup": "20260930T020000", "timeline": 3, "end_segment": "00000003000000000000008F", "segments": 131,
+                "subject": SUBJECT, "place": place(), "backup": "20260930T020000", "timeline": 3, "end_segment": "00000003000000000000008F", "segments": 131,
                 "base_bytes": 2_400_000_000_u64, "cluster_size": 3_000_000_000_u64, "system_id": SYSTEM,
                 "covered_until": "2026-09-30T14:58:12Z", "from": "2026-09-30T02:01:00Z", "target": "end",
             })),
@@ -70,9 +72,9 @@ pub(crate) fn records() -> Vec<StepRecord> {
         .map(|(step, verb)| {
             let call = Call { run, step: step.into(), verb: verb.into(), args: Map::new() };
             let scaffold = matches!(verb, "sandbox.make" | "pg.recover");
-            let objects = if scaffold { vec![("make".to_owned(), format!("/var/tmp/dalsegno/{step}"))] } else { Vec::new() };
+            let touches = if scaffold { vec![Touch::make(format!("/var/tmp/dalsegno/{step}"))] } else { Vec::new() };
             let record = StepRecord {
-                intent: Some(Intent { call: call.clone(), objects, mark: json!({}) }),
+                intent: Some(Intent { call: call.clone(), touches, mark: json!({}) }),
                 call,
                 began: Some(began),
                 seconds: 2.0,
@@ -87,18 +89,14 @@ pub(crate) fn records() -> Vec<StepRecord> {
 }
 
 pub(crate) fn place() -> Place {
-    Place {
-        store: StoreId("minio".into()),
-        bucket: "dr-backups".into(),
-        prefix: Prefix::new("cnpg"),
-        server: "keycloak-db".into(),
-    }
+    let (store, prefix) = (StoreId("minio".into()), Prefix::new("cnpg"));
+    ArchivePlace { store, bucket: "dr-backups".into(), prefix, server: "keycloak-db".into() }.into()
 }
 
 pub(crate) fn declared() -> Declared {
     Declared {
         site: "home".into(),
-        subject: "pg/home/prod/keycloak-db".parse().unwrap(),
+        subject: SUBJECT.parse().unwrap(),
         place: place(),
         runbook: "pg-restore".into(),
         runbook_sha256: "ab".repeat(32),
@@ -106,7 +104,9 @@ pub(crate) fn declared() -> Declared {
         isolation: Isolation::Closed,
         rpo_budget_seconds: Some(900.0),
         rto_budget_seconds: Some(1800.0),
-        system_expected: Some(SYSTEM.to_owned().try_into().unwrap()),
+        expects: Expects::BaseAndWal { system: Some(SYSTEM.to_owned().try_into().unwrap()) },
+        checks: vec!["users".into()],
+        placeholders: Vec::new(),
     }
 }
 

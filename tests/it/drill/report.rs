@@ -1,6 +1,6 @@
 //! What a person reads.
 
-use dalsegno::domain::{Outcome3, Undone};
+use dalsegno::domain::{CheckEnd, Undone};
 use dalsegno::drill::{evidence, headline, judge, report};
 
 use super::evidence::perfect_evidence;
@@ -27,7 +27,7 @@ fn the_report_of_a_failed_drill_reads_the_same_as_it_did() {
         .assertions
         .iter_mut()
         .filter(|assertion| assertion.name == "fresh")
-        .for_each(|assertion| assertion.outcome = Outcome3::Failed);
+        .for_each(|assertion| assertion.end = CheckEnd::Failed);
     of(&mut records, "sandbox.make").undone = Some(Undone::Stuck { why: "device is busy".into() });
     course.left_over = vec!["step sandbox (/var/tmp/dalsegno/sandbox): device is busy".into()];
     let judgement = judge(&records, &declared(), &course);

@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dalsegno::domain::{Act, ActError, Call, Cx, Handle, Intent, Makes, Receipt, Refused, Risk, State, Undo, Undone, VerbSpec};
+use dalsegno::domain::{
+    Act, ActError, Call, Cx, Handle, Intent, Makes, Receipt, Refused, Risk, State, Touch, Undo, Undone, VerbSpec,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -199,9 +201,9 @@ impl Act for FolderAct {
             return Err(Refused { why: "the target lies before the first base backup".into(), hint: "take a later one".into() });
         }
         let path = self.root.join(format!("dalsegno-{}-{}", call.run.short(), call.step));
-        let mut intent = Intent { call: call.clone(), objects: Vec::new(), mark: json!({ "path": path }) };
+        let mut intent = Intent { call: call.clone(), touches: Vec::new(), mark: json!({ "path": path }) };
         if Self::makes(&intent) {
-            intent.objects.push(("make".into(), path.display().to_string()));
+            intent.touches.push(Touch::make(path.display().to_string()));
         }
         Ok(intent)
     }

@@ -23,21 +23,24 @@ const IMPURE: &[&str] = &[
     "tempfile",
 ];
 const NONE: &[&str] = &[];
+const NOT_PROCESS: &[&str] = &["tokio", "sqlx", "reqwest", "aws_sdk_s3", "std::net"];
 
 const RULES: &[Rule] = &[
     ("domain", &[], IMPURE),
     ("archive", &["domain"], IMPURE),
-    ("runbook", &["domain"], IMPURE),
+    ("runbook", &["domain", "yaml"], IMPURE),
     ("policy", &["domain"], IMPURE),
     ("drill", &["domain"], IMPURE),
+    ("process", &[], NOT_PROCESS),
+    ("yaml", &[], IMPURE),
     ("tap", &["domain"], NONE),
     ("store", &["domain", "tap"], &["sqlx"]),
-    ("ledger", &["domain"], &["aws_sdk_s3", "reqwest"]),
+    ("ledger", &["domain", "process"], &["aws_sdk_s3", "reqwest"]),
     ("notify", &["domain", "tap"], &["aws_sdk_s3", "sqlx"]),
     ("reader", &["domain", "store", "archive"], &["aws_sdk_s3", "reqwest", "sqlx"]),
-    ("restore", &["domain", "tap", "store", "archive", "reader"], &["aws_sdk_s3", "reqwest"]),
+    ("restore", &["domain", "process", "tap", "store", "archive", "reader"], &["aws_sdk_s3", "reqwest"]),
     ("providers", &["domain", "tap", "store", "archive", "reader"], &["aws_sdk_s3", "sqlx"]),
-    ("execution", &["domain", "runbook"], &["aws_sdk_s3", "sqlx", "reqwest"]),
+    ("execution", &["domain", "process", "runbook"], &["aws_sdk_s3", "sqlx", "reqwest"]),
     (
         "conductor",
         &[
@@ -54,10 +57,11 @@ const RULES: &[Rule] = &[
             "restore",
             "providers",
             "execution",
+            "yaml",
         ],
         &["aws_sdk_s3", "sqlx"],
     ),
-    ("config", &["domain", "providers"], &["aws_sdk_s3", "sqlx", "reqwest"]),
+    ("config", &["domain", "providers", "yaml"], &["aws_sdk_s3", "sqlx", "reqwest"]),
     ("cli", &["app", "conductor", "domain"], &["aws_sdk_s3", "sqlx", "reqwest"]),
 ];
 

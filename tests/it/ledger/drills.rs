@@ -1,10 +1,10 @@
 use dalsegno::domain::{
-    AssertionResult, Drilled, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Outcome3, Place, Requests, Rpo,
-    RunId, Verdict,
+    AssertionResult, CheckEnd, EVIDENCE_FORMAT, Evidence, ExitCode, Explained as _, Isolation, Requests, Restored, RestoredBy,
+    Rpo, RunId, Verdict,
 };
 use dalsegno::ledger::{HistoryFilter, LedgerError, RunKind, RunState, TakenIn};
 
-use super::{at, open, place, subject};
+use super::{at, open, place, place_in, subject};
 
 pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> Evidence {
     Evidence {
@@ -21,15 +21,17 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
         reasons: if verdict == Verdict::Proven { Vec::new() } else { vec!["segment 5 is missing".into()] },
         hints: Vec::new(),
         codes: Vec::new(),
-        drilled: Some(Drilled {
+        restored: Some(Restored {
             place: place(),
-            backup: "20260930T020000".into(),
-            system_expected: None,
-            system_restored: None,
-            segments: 131,
-            postgres: Some("PostgreSQL 16.4".into()),
+            name: "20260930T020000".into(),
+            by: RestoredBy::BaseAndWal {
+                system_expected: None,
+                system_restored: None,
+                segments: 131,
+                postgres: Some("PostgreSQL 16.4".into()),
+                recovery: None,
+            },
         }),
-        recovery: None,
         isolation_declared: Isolation::Closed,
         isolation: Isolation::Closed,
         isolation_facts: Vec::new(),
@@ -42,7 +44,7 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
             name: "users".into(),
             expected: "at least 10".into(),
             seen: "12".into(),
-            outcome: Outcome3::Passed,
+            end: CheckEnd::Passed,
             tells_stale: true,
             seconds: 0.1,
         }],
@@ -115,7 +117,7 @@ async fn a_proof_holds_for_one_place_only() {
     assert_eq!(ledger.last_proof(&subject("a"), &place()).await.unwrap().unwrap().ended, at(0));
     assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().ended, at(50));
     assert_eq!(ledger.last_drills().await.unwrap().len(), 1);
-    let elsewhere = Place { bucket: "other".into(), ..place() };
+    let elsewhere = place_in("other");
     assert_eq!(ledger.last_proof(&subject("a"), &elsewhere).await.unwrap(), None);
     assert_eq!(ledger.last_proof(&subject("b"), &place()).await.unwrap(), None);
 }

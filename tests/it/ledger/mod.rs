@@ -17,8 +17,9 @@ mod verify;
 
 use std::path::Path;
 
-use dalsegno::domain::{Finding, Place, Prefix, RunId, Severity, StoreId, Subject, SubjectKind};
-use dalsegno::ledger::{Ledger, LedgerError, ProcessIdentity, RunKind};
+use dalsegno::domain::{ArchivePlace, Finding, Place, Prefix, RunId, Severity, StoreId, Subject, SubjectKind};
+use dalsegno::ledger::{Ledger, LedgerError, RunKind};
+use dalsegno::process::Process;
 use jiff::Timestamp;
 
 /// 2026-09-30T12:00:00Z plus so many seconds.
@@ -26,8 +27,8 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_790_769_600 + seconds).unwrap()
 }
 
-pub(crate) fn me() -> ProcessIdentity {
-    ProcessIdentity::current().unwrap()
+pub(crate) fn me() -> Process {
+    Process::this().unwrap()
 }
 
 pub(crate) async fn open(folder: &Path) -> Ledger {
@@ -49,7 +50,12 @@ pub(crate) fn subject(name: &str) -> Subject {
 }
 
 pub(crate) fn place() -> Place {
-    Place { store: StoreId("minio".into()), bucket: "dr".into(), prefix: Prefix::new("cnpg"), server: "keycloak-db".into() }
+    place_in("dr")
+}
+
+pub(crate) fn place_in(bucket: &str) -> Place {
+    let (store, prefix) = (StoreId("minio".into()), Prefix::new("cnpg"));
+    ArchivePlace { store, bucket: bucket.into(), prefix, server: "keycloak-db".into() }.into()
 }
 
 pub(crate) fn finding(code: &str, subject: &Subject, severity: Severity) -> Finding {

@@ -1,5 +1,6 @@
 use dalsegno::domain::{ExitCode, RunId};
-use dalsegno::ledger::{HistoryFilter, Ledger, LedgerError, ProcessIdentity, RunKind, RunState};
+use dalsegno::ledger::{HistoryFilter, Ledger, LedgerError, RunKind, RunState};
+use dalsegno::process::Process;
 
 use super::{at, me, open, pass};
 
@@ -46,7 +47,7 @@ async fn history_is_filtered_newest_first() {
 }
 
 /// Begins a run as another process and lets go of its lock, as the kernel does for a dead one.
-async fn run_of(folder: &std::path::Path, other: ProcessIdentity) -> RunId {
+async fn run_of(folder: &std::path::Path, other: Process) -> RunId {
     let ledger = Ledger::open(folder, at(0), other).await.unwrap();
     let run = pass(&ledger, 0).await;
     ledger.close().await;
@@ -62,10 +63,10 @@ async fn state_seen_by(folder: &std::path::Path, run: RunId) -> (RunState, Optio
 #[tokio::test]
 async fn runs_whose_process_is_gone_are_closed_as_interrupted() {
     for other in [
-        ProcessIdentity { boot: "another boot".into(), ..me() },
-        ProcessIdentity { started: me().started + 1, ..me() },
-        ProcessIdentity { host: "another-pod".into(), ..me() },
-        ProcessIdentity { pid: 4_194_304 + 1, ..me() },
+        Process { boot: "another boot".into(), ..me() },
+        Process { started: me().started + 1, ..me() },
+        Process { namespace: "pid:[1]".into(), ..me() },
+        Process { pid: 4_194_304 + 1, ..me() },
     ] {
         let folder = tempfile::tempdir().unwrap();
         let run = run_of(folder.path(), other.clone()).await;
@@ -83,7 +84,7 @@ async fn a_run_of_a_living_process_stays() {
 #[tokio::test]
 async fn a_run_whose_lock_is_held_stays_though_its_pid_cannot_be_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let other = ProcessIdentity { host: "another-pod".into(), pid: 1, ..me() };
+    let other = Process { namespace: "pid:[1]".into(), pid: 1, ..me() };
     let ledger = Ledger::open(folder.path(), at(0), other).await.unwrap();
     let run = pass(&ledger, 0).await;
     assert_eq!(state_seen_by(folder.path(), run).await, (RunState::Running, None));

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use dalsegno::domain::{Message, RunId, Severity};
-use dalsegno::ledger::{Ledger, ProcessIdentity, RunKind};
+use dalsegno::ledger::{Ledger, RunKind};
 use dalsegno::notify::{Channel, GIVE_UP_AFTER, Next, Sent, message, next_attempt, send, undeliverable};
+use dalsegno::process::Process;
 use dalsegno::tap::http::{LiveHttp, LiveHttpOptions};
 use jiff::{SignedDuration, Timestamp};
 
@@ -129,7 +130,7 @@ async fn move_outbox(ledger: &Ledger, channel: &Channel, now: Timestamp) -> Vec<
 }
 
 async fn open(folder: &std::path::Path) -> Ledger {
-    Ledger::open(folder, at(0), ProcessIdentity::current().unwrap()).await.unwrap()
+    Ledger::open(folder, at(0), Process::this().unwrap()).await.unwrap()
 }
 
 #[tokio::test]

@@ -179,7 +179,7 @@ fn a_window_that_only_looks_long_is_told_instead_of_the_hole_in_it() {
     // A backup that is kept for its own moment alone promises nothing more.
     scene(true)
         .archive(|a| {
-            a.backups[0].keep = Some("standalone".into());
+            a.backups[0].keep = Some(dalsegno::domain::Keep::Standalone);
             a.gaps.clear();
         })
         .silent();

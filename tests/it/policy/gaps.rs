@@ -1,4 +1,4 @@
-use dalsegno::domain::{BUDGET_USED, Denied, FactKind, Gap, Placeholder, Severity, Subject};
+use dalsegno::domain::{BUDGET_USED, Denied, FactKind, Gap, Placeholder, Severity, StorePart, Subject};
 
 use super::scene::{Scene, archive, db, store, store_subject};
 
@@ -60,6 +60,24 @@ fn the_same_cause_on_two_databases_is_blamed_on_their_store() {
 }
 
 #[test]
+fn what_rests_on_no_store_is_never_reported_as_a_fault_of_s3() {
+    let denied = Denied::Denied { verb: "get pods".into() };
+    for (why, code, alone, on_a_store) in [
+        (denied.clone(), Some("Forbidden"), "look-denied", "s3-permissions-incomplete"),
+        (denied, Some("Unauthorized"), "look-denied", "s3-auth-failed"),
+        (Denied::Tls, None, "look-tls-failed", "s3-tls-failed"),
+        (Denied::Dns, None, "look-name-unresolved", "s3-name-unresolved"),
+    ] {
+        let scene = || Scene::of(Some(store()), vec![]).gap(gap(db("app"), FactKind::Archive, why.clone(), code));
+        let finding = scene().only(alone, Severity::Critical);
+        assert!(finding.could_not_look && finding.subject == db("app"), "{finding:?}");
+        let mut resting = scene();
+        resting.expected.rests_on.insert(db("app"), store_subject());
+        resting.only(on_a_store, Severity::Critical);
+    }
+}
+
+#[test]
 fn one_database_that_times_out_on_a_healthy_store_is_its_own_warning() {
     let mut scene = Scene::of(Some(store()), vec![archive("auth")]).gap(gap(db("app"), FactKind::Archive, Denied::Timeout, None));
     scene.expected.rests_on.insert(db("app"), store_subject());
@@ -104,4 +122,16 @@ fn an_archive_whose_whole_listing_waits_is_told_with_its_store() {
     let finding = scene.only("store-request-budget-used", Severity::Warning);
     assert_eq!(finding.subject, store_subject());
     assert!(finding.evidence.iter().any(|line| line.contains("pg/") && line.ends_with("the listing waits")), "{finding:?}");
+}
+
+#[test]
+fn parts_of_a_store_that_got_no_answer_are_one_warning_that_names_them_and_hides_nobody() {
+    let part = |part| gap(store_subject(), FactKind::StorePart(part), Denied::Broken, Some("SlowDown"));
+    let mut scene = Scene::healthy().gap(part(StorePart::Lifecycle)).gap(part(StorePart::Certificate));
+    let finding = scene.only("store-look-incomplete", Severity::Warning);
+    assert!(finding.could_not_look);
+    assert!(finding.summary.contains("lifecycle rules, the certificate"), "{}", finding.summary);
+    // A database that could not be looked at on that store is not explained by it.
+    scene = scene.gap(gap(db("app"), FactKind::Archive, Denied::Timeout, None));
+    assert_eq!(scene.judge().findings.len(), 2);
 }

@@ -1,4 +1,4 @@
-use dalsegno::domain::{RunId, Severity, Verdict};
+use dalsegno::domain::{ArchivePlace, RunId, Severity, Verdict};
 use dalsegno::policy::Proof;
 
 use super::scene::{DAY, HOUR, Scene, ago, archive, db, window};
@@ -6,7 +6,7 @@ use super::scene::{DAY, HOUR, Scene, ago, archive, db, window};
 fn proof(verdict: Verdict, age: f64) -> Proof {
     Proof {
         subject: db("app"),
-        place: Some(archive("app").place),
+        place: Some(archive("app").place.into()),
         verdict,
         at: ago(age),
         run: RunId::new(),
@@ -48,7 +48,7 @@ fn a_proof_is_asked_for_by_policy_and_holds_for_its_place() {
     drills(vec![proof(Verdict::Proven, 3.0 * DAY)]).silent();
     drills(vec![proof(Verdict::Proven, 41.0 * DAY)]).only("proof-too-old", Severity::Warning);
     let mut elsewhere = proof(Verdict::Proven, DAY);
-    elsewhere.place.as_mut().unwrap().bucket = "old".into();
+    elsewhere.place = Some(ArchivePlace { bucket: "old".into(), ..archive("app").place }.into());
     drills(vec![elsewhere]).only("never-drilled", Severity::Warning);
     Scene::healthy().silent();
 }

@@ -1,8 +1,8 @@
 //! A healthy store with a healthy archive, to be damaged one fact at a time.
 
 use dalsegno::domain::{
-    ArchiveFact, BackupStatus, BaseBackup, CertificateSeen, Dialect, EndOfWal, Expected, Fact, FactKind, Finding, Gap,
-    Observation, Place, Policy, Prefix, ProviderId, Right, Rights, SegmentSeen, Setting, Severity, StoreFact, StoreId, Subject,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, CertificateSeen, Dialect, EndOfWal, Expected, Fact, FactKind, Finding,
+    Gap, Observation, Policy, Prefix, ProviderId, Right, Rights, SegmentSeen, Setting, Severity, StoreFact, StoreId, Subject,
     SubjectKind, SystemId, SystemSeen, Window,
 };
 use dalsegno::policy::{Judgement, Proof, judge};
@@ -80,7 +80,12 @@ pub(crate) fn archive(name: &str) -> ArchiveFact {
     let windows = backups.iter().map(|backup| window(backup, 400, ago(120.0))).collect();
     ArchiveFact {
         subject: db(name),
-        place: Place { store: StoreId("minio".into()), bucket: "dr".into(), prefix: Prefix::new("cnpg"), server: name.into() },
+        place: ArchivePlace {
+            store: StoreId("minio".into()),
+            bucket: "dr".into(),
+            prefix: Prefix::new("cnpg"),
+            server: name.into(),
+        },
         listed_at: now(),
         objects: 310,
         bytes: 15_000_000,
@@ -126,7 +131,13 @@ pub(crate) fn store() -> StoreFact {
             leaf_sha256: "ab".repeat(32),
             verified_by: "system".into(),
         }),
-        rights: Rights { list: Right::Yes, read: Right::Yes, write: Right::No, list_uploads: Right::Yes },
+        rights: Rights {
+            list: Right::Yes,
+            read: Right::Yes,
+            write: Right::No,
+            list_uploads: Right::Yes,
+            list_versions: Right::Unknown,
+        },
         versioning: Setting::Absent,
         object_lock: Setting::Absent,
         lifecycle: Setting::Absent,

@@ -1,4 +1,5 @@
-use dalsegno::domain::{BackupStatus, Dialect, LifecycleRule, Right, Setting, Severity, UploadSeen};
+use dalsegno::domain::{BackupStatus, Dialect, Immutability, LifecycleRule, Right, Setting, Severity, StoreFact, UploadSeen};
+use dalsegno::policy::{archive_clears, store_clears};
 
 use super::scene::{DAY, HOUR, Scene, ago, at, backup};
 
@@ -147,7 +148,7 @@ fn old_versions_that_outweigh_the_current_ones_are_told_unless_a_rule_ends_them(
 #[test]
 fn claimed_immutability_must_be_shown() {
     let claim = |lock: Setting<Option<(String, i32)>>| {
-        Scene::healthy().store(move |s| (s.claimed_immutability, s.object_lock) = (Some("object-lock".into()), lock))
+        Scene::healthy().store(move |s| (s.claimed_immutability, s.object_lock) = (Some(Immutability::ObjectLock), lock))
     };
     for lock in [Setting::NotImplemented, Setting::Absent, Setting::Set(None)] {
         let finding = claim(lock).only("store-immutability-not-proven", Severity::Warning);
@@ -155,7 +156,7 @@ fn claimed_immutability_must_be_shown() {
     }
     assert!(claim(Setting::Denied).only("store-immutability-not-proven", Severity::Warning).could_not_look);
     claim(Setting::Set(Some(("GOVERNANCE".into(), 7)))).silent();
-    Scene::healthy().store(|s| s.claimed_immutability = Some("none".into())).silent();
+    Scene::healthy().store(|s| s.claimed_immutability = Some(Immutability::None)).silent();
 }
 
 #[test]
@@ -180,4 +181,49 @@ fn a_lifecycle_rule_shorter_than_window_plus_interval_is_named_and_its_harmless_
     ] {
         with(harmless).silent();
     }
+}
+
+#[test]
+fn settings_that_the_key_may_not_ask_for_are_told_once_as_worth_knowing() {
+    let finding = Scene::healthy()
+        .store(|s| (s.lifecycle, s.uploads) = (Setting::Denied, Setting::Denied))
+        .only("store-settings-not-readable", Severity::Info);
+    assert!(!finding.could_not_look, "a key with the least rights must not stop the heartbeat");
+    for right in ["s3:GetLifecycleConfiguration", "s3:ListBucketMultipartUploads"] {
+        assert!(finding.summary.contains(right), "{}", finding.summary);
+    }
+    Scene::healthy().store(|s| (s.lifecycle, s.object_lock) = (Setting::NotImplemented, Setting::NotImplemented)).silent();
+}
+
+#[test]
+fn a_finding_is_cleared_only_by_what_its_rule_reads() {
+    let clears = |code: &str, change: fn(&mut StoreFact), parts: bool| {
+        let mut fact = super::scene::store();
+        change(&mut fact);
+        store_clears(code, &fact, parts)
+    };
+    for (code, blind) in [
+        ("lifecycle-conflicts-with-retention", (|s| s.lifecycle = Setting::Denied) as fn(&mut StoreFact)),
+        ("s3-stale-multipart-uploads", |s| s.uploads = Setting::NotAsked),
+        ("r2-multipart-nonuniform", |s| s.uploads = Setting::Denied),
+        ("s3-certificate-expiring", |s| s.certificate = None),
+        ("s3-noncurrent-versions-unbounded", |s| s.versioning = Setting::Denied),
+        ("store-immutability-not-proven", |s| {
+            (s.object_lock, s.claimed_immutability) = (Setting::NotAsked, Some(Immutability::ObjectLock));
+        }),
+    ] {
+        assert!(clears(code, |_| {}, false), "{code}");
+        assert!(!clears(code, blind, false), "{code}");
+        assert!(!clears(code, |_| {}, true), "{code}");
+    }
+    assert!(clears("object-store-outage", |s| s.lifecycle = Setting::NotAsked, true));
+    assert!(clears("s3-certificate-expiring", |s| (s.certificate, s.endpoint) = (None, "http://minio.lan:9000".into()), false));
+    let locked = |change: fn(&mut StoreFact), parts: bool| {
+        let mut fact = super::scene::store();
+        change(&mut fact);
+        archive_clears("base-backup-metadata-locked", Some(&fact), parts)
+    };
+    assert!(locked(|_| {}, false));
+    assert!(!locked(|s| s.object_lock = Setting::Denied, false) && !locked(|_| {}, true));
+    assert!(!archive_clears("base-backup-metadata-locked", None, false) && archive_clears("wal-gap", None, false));
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dalsegno::domain::{
-    Cx, Denied, Dialect, Fact, FactKind, Known, Observation, Observe, Prefix, Quiet, Right, RunId, Setting, StoreFact, StoreId,
-    Subject, SubjectKind,
+    Cx, Denied, Dialect, Fact, FactKind, Immutability, Known, Observation, Observe, Prefix, Quiet, Right, RunId, Setting,
+    StoreFact, StoreId, StorePart, Subject, SubjectKind,
 };
 use dalsegno::providers::objectstore::ObjectStore;
 use dalsegno::providers::objectstore::config::{Keys, StoreSettings};
 use dalsegno::store::Store;
 use dalsegno::tap::tls::CertificateLine;
-use dalsegno::tap::{CallError, ChainSeen, TlsCalls};
+use dalsegno::tap::{CallError, ChainSeen, FailureKind, TlsCalls};
 
 use crate::store::bucket::{self, Objects};
 use crate::store::mock::{Mock, Reply};
@@ -28,7 +28,7 @@ fn settings(endpoint: &str) -> StoreSettings {
         ca_file: None,
         read: Keys { access_key_id: config.access_key_id, secret_access_key: config.secret_access_key, session_token: None },
         own: None,
-        immutability: Some("object-lock".into()),
+        immutability: Some(Immutability::ObjectLock),
         requests_per_day: None,
     }
 }
@@ -83,7 +83,7 @@ async fn a_healthy_store_becomes_one_fact_and_a_control() {
     assert_eq!((&store.versioning, &store.lifecycle), (&Setting::Absent, &Setting::NotImplemented));
     assert_eq!((store.bucket_region.as_deref(), store.dialect), (Some("WNAM"), Dialect::Minio));
     assert_eq!(store.uploads, Setting::Set(vec![]));
-    assert_eq!(store.claimed_immutability.as_deref(), Some("object-lock"));
+    assert_eq!(store.claimed_immutability, Some(Immutability::ObjectLock));
     assert_eq!(store.certificate, None);
     assert!(seen.controls[0].shown.contains("cnpg/pg/wals/x"), "{:?}", seen.controls);
     assert_eq!((seen.requests.class_a, seen.requests.class_b), (2, 5), "{:?}", seen.requests);
@@ -162,6 +162,116 @@ async fn versions_are_summed_once_a_day_and_remembered() {
     assert_eq!(listings(&mock), 1, "the inner prefix lies in the outer one");
     let again = observe(&mock, &Known { memory: first.memory.clone(), ..Known::default() }).await;
     assert_eq!((fact(&again).version_bytes, listings(&mock)), (Some((10, 700)), 1));
+}
+
+fn is_asked(part: StorePart, asked: &crate::store::mock::Asked) -> bool {
+    let flag = |name: &str| asked.query.split('&').any(|pair| pair.split('=').next() == Some(name));
+    match part {
+        StorePart::Region => asked.method == "HEAD" && asked.path.trim_end_matches('/') == "/bucket",
+        StorePart::Reading => asked.method == "HEAD" && asked.path.len() > "/bucket/".len(),
+        StorePart::Versioning => flag("versioning"),
+        StorePart::ObjectLock => flag("object-lock"),
+        StorePart::Lifecycle => flag("lifecycle"),
+        StorePart::Uploads => flag("uploads"),
+        StorePart::Versions => flag("versions"),
+        StorePart::Certificate => false,
+    }
+}
+
+/// A store with versioning whose one part answers `reply`.
+async fn with_one_part(part: StorePart, reply: Reply) -> Observation {
+    let versions = "<ListVersionsResult><IsTruncated>false</IsTruncated></ListVersionsResult>";
+    let enabled = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+    let mock = Mock::start(move |asked| match asked {
+        asked if is_asked(part, asked) => reply.clone(),
+        asked if is_asked(StorePart::Versions, asked) => Reply::new(200, versions),
+        asked if is_asked(StorePart::Versioning, asked) => Reply::new(200, enabled),
+        asked => bucket::serve(&objects(), asked),
+    })
+    .await;
+    observe(&mock, &Known::default()).await
+}
+
+const PARTS: [StorePart; 7] = [
+    StorePart::Region,
+    StorePart::Reading,
+    StorePart::Versioning,
+    StorePart::ObjectLock,
+    StorePart::Lifecycle,
+    StorePart::Uploads,
+    StorePart::Versions,
+];
+
+#[tokio::test]
+async fn each_part_that_got_no_answer_is_a_gap_that_names_it_beside_the_fact() {
+    for part in PARTS {
+        let seen = with_one_part(part, Reply::error(503, "SlowDown", "")).await;
+        let gaps: Vec<_> = seen.gaps.iter().map(|gap| gap.what).collect();
+        assert_eq!(gaps, [FactKind::StorePart(part)]);
+        assert!(!seen.gaps[0].detail.is_empty() && !seen.gaps[0].hint.is_empty(), "{:?}", seen.gaps);
+        assert_eq!(fact(&seen).rights.list, Right::Yes);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_of_a_part_and_a_call_that_is_not_there_are_answers_and_no_gaps() {
+    for part in PARTS {
+        for reply in [Reply::error(403, "AccessDenied", ""), Reply::error(501, "NotImplemented", "")] {
+            let seen = with_one_part(part, reply).await;
+            assert_eq!(seen.gaps, [], "{part:?}");
+        }
+    }
+    let denied = with_one_part(StorePart::Versions, Reply::error(403, "AccessDenied", "")).await;
+    assert_eq!(fact(&denied).rights.list_versions, Right::No);
+}
+
+#[tokio::test]
+async fn a_sum_of_versions_that_failed_is_asked_for_again_and_the_one_before_stands() {
+    let page = "<ListVersionsResult><IsTruncated>false</IsTruncated><Version><Key>cnpg/a</Key><VersionId>1</VersionId><IsLatest>false</IsLatest><Size>7</Size></Version></ListVersionsResult>";
+    let first = with_one_part(StorePart::Versions, Reply::new(200, page)).await;
+    let mut memory = first.memory.clone().unwrap();
+    memory.0["versions_at"] = serde_json::json!("2020-01-01T00:00:00Z");
+    let mock = Mock::start(|asked| match asked {
+        asked if is_asked(StorePart::Versions, asked) => Reply::error(503, "SlowDown", ""),
+        asked if is_asked(StorePart::Versioning, asked) => {
+            Reply::new(200, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
+        }
+        asked => bucket::serve(&objects(), asked),
+    })
+    .await;
+    let second = observe(&mock, &Known { memory: Some(memory), ..Known::default() }).await;
+    assert_eq!(fact(&second).version_bytes, Some((0, 7)));
+    let listings = || mock.asked().iter().filter(|asked| asked.query.contains("versions")).count();
+    let before = listings();
+    observe(&mock, &Known { memory: second.memory, ..Known::default() }).await;
+    assert!(listings() > before);
+}
+
+struct NoTls(FailureKind);
+
+#[async_trait]
+impl TlsCalls for NoTls {
+    async fn look(&self, _host: &str, _port: u16) -> Result<ChainSeen, CallError> {
+        Err(CallError::new(self.0, "cut in the handshake"))
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_could_not_be_looked_at_is_a_gap_where_the_store_answers_and_silent_where_it_was_not_recorded() {
+    for (kind, gaps) in [(FailureKind::Reset, 1), (FailureKind::NotRecorded, 0)] {
+        let mock = Mock::start(move |asked| bucket::serve(&objects(), asked)).await;
+        // The listing goes over plain http; only what is configured says https.
+        let provider = ObjectStore::new(
+            settings(&mock.endpoint.replace("http://", "https://")),
+            Store::open(mock.config()),
+            Some(Arc::new(NoTls(kind))),
+            vec![Prefix::new("cnpg")],
+        );
+        let seen = provider.observe(&cx(), &Known::default()).await;
+        assert_eq!(seen.gaps.len(), gaps, "{:?}", seen.gaps);
+        assert!(seen.gaps.iter().all(|gap| gap.what == FactKind::StorePart(StorePart::Certificate)));
+        assert_eq!(fact(&seen).certificate, None);
+    }
 }
 
 struct FixedTls(ChainSeen);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dalsegno::archive::{SegmentName, SegmentSize};
 use dalsegno::domain::{
-    ArchiveFact, BUDGET_USED, BackupStatus, Cx, Denied, Fact, FactKind, Known, Memory, Observation, Observe, Place, Policy,
-    Prefix, Quiet, REQUESTS_LEFT, Requests, RunId, Sample, Secret, StoreId, Subject, SubjectKind,
+    ArchiveFact, ArchivePlace, BUDGET_USED, BackupStatus, Cx, Denied, Fact, FactKind, Keep, Known, Memory, Observation, Observe,
+    Policy, Prefix, Quiet, REQUESTS_LEFT, Requests, RunId, Sample, Secret, StoreId, Subject, SubjectKind,
 };
 use dalsegno::providers::postgres::config::PostgresSettings;
 use dalsegno::providers::postgres::{Depth, ListingRule, PostgresArchive};
@@ -81,7 +81,7 @@ impl Bench {
 }
 
 fn settings(bucket: &str, server: &str) -> PostgresSettings {
-    let place = Place {
+    let place = ArchivePlace {
         store: StoreId("lab".to_owned()),
         bucket: bucket.to_owned(),
         prefix: Prefix::new("cnpg"),
@@ -168,7 +168,7 @@ async fn a_healthy_archive_is_a_fact_a_recovery_point_and_numbers() {
     let archive = fact(&seen);
     assert_eq!((archive.objects, archive.segments, archive.segment_size), (9, 6, Some(SIZE)));
     assert_eq!(archive.backups[0].status, BackupStatus::Done);
-    assert_eq!(archive.backups[0].keep.as_deref(), Some("full"));
+    assert_eq!(archive.backups[0].keep, Some(Keep::Full));
     assert_eq!(archive.end.as_ref().unwrap().segment, name(1, 6).to_string());
     assert_eq!(archive.systems.len(), 1);
     assert!(archive.systems[0].seen_in.len() >= 4, "{:?}", archive.systems);

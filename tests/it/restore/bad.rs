@@ -107,7 +107,7 @@ async fn a_segment_that_comes_late_is_waited_for_and_its_rows_are_there() {
     let state = drill.rest().await;
     late.await.unwrap();
     let State::Done { receipt } = state else { panic!("{state:?}") };
-    assert!(receipt.assertions.iter().any(|a| a.name == "replay-end" && a.outcome == dalsegno::domain::Outcome3::Passed));
+    assert!(receipt.assertions.iter().any(|a| a.name == "replay-end" && a.end == dalsegno::domain::CheckEnd::Passed));
     ends_without_a_trace(drill).await;
 }
 

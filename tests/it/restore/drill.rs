@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dalsegno::domain::{
-    Act, ActError, Call, Cx, Dialect, Intent, Isolation, Place, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State, StoreId,
-    Subject, SubjectKind, SystemId, Undone,
+    Act, ActError, ArchivePlace, Call, Cx, Dialect, Intent, Isolation, Prefix, Quiet, Receipt, RunId, Secret, SqlCheck, State,
+    StoreId, Subject, SubjectKind, SystemId, Undone,
 };
 use dalsegno::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use dalsegno::store::{Store, StoreConfig};
@@ -19,28 +19,28 @@ use lab::seaweed::Seaweed;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-pub(super) const MAJOR: u32 = 15;
-pub(super) const PREFIX: &str = "cnpg";
-pub(super) const SERVER: &str = "keycloak-db";
+pub(crate) const MAJOR: u32 = 15;
+pub(crate) const PREFIX: &str = "cnpg";
+pub(crate) const SERVER: &str = "keycloak-db";
 
 /// Skips visibly, or fails in CI, when a server is not there.
-pub(super) fn servers_are_here() -> bool {
+pub(crate) fn servers_are_here() -> bool {
     use lab::Tool;
     [Tool::Seaweed, Tool::Barman, Tool::Postgres(MAJOR)].into_iter().all(|tool| lab::need("restore", tool).is_some())
 }
 
 /// A cluster that archives, and its bucket.
-pub(super) struct Archive {
-    pub(super) weed: &'static Seaweed,
-    pub(super) bucket: String,
-    pub(super) barman: Barman,
-    _archiver: Archiver,
-    pub(super) pg: Postgres,
-    pub(super) wal: WalCompression,
+pub(crate) struct Archive {
+    pub(crate) weed: &'static Seaweed,
+    pub(crate) bucket: String,
+    pub(crate) barman: Barman,
+    pub(crate) archiver: Archiver,
+    pub(crate) pg: Postgres,
+    pub(crate) wal: WalCompression,
 }
 
 impl Archive {
-    pub(super) async fn of(wal: WalCompression, change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn of(wal: WalCompression, change: impl FnOnce(Options) -> Options) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let weed = lab::seaweed::shared().await.unwrap();
         let bucket = weed.fresh_bucket().await.unwrap();
@@ -48,11 +48,11 @@ impl Archive {
         let archiver = barman.archiver(wal).unwrap();
         let options = change(Options::new(MAJOR).segment_mib(1).archive_command(archiver.command()));
         let pg = Postgres::start(options).await.unwrap();
-        Self { weed, bucket, barman, _archiver: archiver, pg, wal }
+        Self { weed, bucket, barman, archiver, pg, wal }
     }
 
     /// Rows, a base backup, more rows in more segments.
-    pub(super) async fn filled(wal: WalCompression, base: BaseCompression) -> Self {
+    pub(crate) async fn filled(wal: WalCompression, base: BaseCompression) -> Self {
         let archive = Self::of(wal, |options| options).await;
         archive.pg.write_accounts(500).await.unwrap();
         archive.barman.backup(&archive.pg, base).await.unwrap();
@@ -63,7 +63,7 @@ impl Archive {
         archive
     }
 
-    pub(super) async fn segments(&self) -> Vec<String> {
+    pub(crate) async fn segments(&self) -> Vec<String> {
         let keys = self.barman.client().keys(&self.bucket, &self.barman.key("wals/")).await.unwrap();
         let mut names: Vec<String> = keys
             .iter()
@@ -75,7 +75,7 @@ impl Archive {
         names
     }
 
-    pub(super) fn store_at(&self, endpoint: &str) -> Store {
+    pub(crate) fn store_at(&self, endpoint: &str) -> Store {
         let keys = self.weed.keys().admin();
         let mut config = StoreConfig::new(
             StoreId("lab".to_owned()),
@@ -88,10 +88,10 @@ impl Archive {
         Store::open(config).unwrap()
     }
 
-    pub(super) async fn subject(&self) -> RestoreSubject {
+    pub(crate) async fn subject(&self) -> RestoreSubject {
         RestoreSubject {
             subject: Subject::new(SubjectKind::Pg, &["home", "prod", SERVER]),
-            place: Place {
+            place: ArchivePlace {
                 store: StoreId("lab".to_owned()),
                 bucket: self.bucket.clone(),
                 prefix: Prefix::new(PREFIX),
@@ -107,23 +107,23 @@ impl Archive {
 }
 
 /// One drill: its restorer, its folder, its run.
-pub(super) struct Drill {
-    pub(super) restorer: Restorer,
-    pub(super) folder: PathBuf,
+pub(crate) struct Drill {
+    pub(crate) restorer: Restorer,
+    pub(crate) folder: PathBuf,
     /// Gone with the drill.
     kept_folder: Option<Folder>,
-    pub(super) run: RunId,
-    pub(super) cx: Cx,
-    pub(super) receipts: BTreeMap<String, Receipt>,
-    pub(super) intents: Vec<Intent>,
+    pub(crate) run: RunId,
+    pub(crate) cx: Cx,
+    pub(crate) receipts: BTreeMap<String, Receipt>,
+    pub(crate) intents: Vec<Intent>,
 }
 
 impl Drill {
-    pub(super) fn new(subject: RestoreSubject) -> Self {
+    pub(crate) fn new(subject: RestoreSubject) -> Self {
         Self::with(subject, Limits { retry_seconds: 3, stall_seconds: 10, reserve_bytes: 1 << 20, ..Limits::default() })
     }
 
-    pub(super) fn with(subject: RestoreSubject, limits: Limits) -> Self {
+    pub(crate) fn with(subject: RestoreSubject, limits: Limits) -> Self {
         let kept = Folder::new("drills").unwrap();
         let mut drill = Self::at(kept.path(), subject, limits);
         drill.kept_folder = Some(kept);
@@ -131,7 +131,7 @@ impl Drill {
     }
 
     /// In a folder that outlives this process.
-    pub(super) fn at(folder: &Path, subject: RestoreSubject, limits: Limits) -> Self {
+    pub(crate) fn at(folder: &Path, subject: RestoreSubject, limits: Limits) -> Self {
         let settings = RestoreSettings {
             folder: folder.to_owned(),
             user: String::new(),
@@ -153,13 +153,13 @@ impl Drill {
         Self { restorer, folder, kept_folder: None, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
     }
 
-    pub(super) fn call(&self, step: &str, verb: &str, args: &Value) -> Call {
+    pub(crate) fn call(&self, step: &str, verb: &str, args: &Value) -> Call {
         let args = args.as_object().cloned().unwrap_or_else(Map::new);
         Call { run: self.run, step: step.to_owned(), verb: verb.to_owned(), args }
     }
 
     /// One step to its end.
-    pub(super) async fn step(&mut self, step: &str, verb: &str, args: Value) -> State {
+    pub(crate) async fn step(&mut self, step: &str, verb: &str, args: Value) -> State {
         let call = self.call(step, verb, &args);
         let intent = match self.restorer.intend(&call) {
             Ok(intent) => intent,
@@ -183,12 +183,12 @@ impl Drill {
         }
     }
 
-    pub(super) fn output(&self, step: &str, name: &str) -> Value {
+    pub(crate) fn output(&self, step: &str, name: &str) -> Value {
         self.receipts.get(step).and_then(|receipt| receipt.outputs.get(name)).cloned().unwrap_or(Value::Null)
     }
 
     /// All steps until one does not end well; then what stands is the last state.
-    pub(super) async fn run(&mut self, target: &str, timeline: Option<u32>) -> State {
+    pub(crate) async fn run(&mut self, target: &str, timeline: Option<u32>) -> State {
         let args = json!({"subject": SERVER, "target": target, "timeline": timeline});
         match self.step("choose", "archive.choose", args).await {
             State::Done { .. } => {}
@@ -206,7 +206,7 @@ impl Drill {
     }
 
     /// The catalogue is read and the sandbox made: from here on the archive may change.
-    pub(super) async fn choose_and_make(&mut self) {
+    pub(crate) async fn choose_and_make(&mut self) {
         let state = self.step("choose", "archive.choose", json!({"subject": SERVER})).await;
         assert!(matches!(state, State::Done { .. }), "{state:?}");
         let state = self.make().await;
@@ -214,7 +214,7 @@ impl Drill {
     }
 
     /// From the base backup on.
-    pub(super) async fn rest(&mut self) -> State {
+    pub(crate) async fn rest(&mut self) -> State {
         let mut last = State::Absent;
         for (step, verb) in [("base", "pg.restore-base"), ("recover", "pg.recover"), ("checks", "pg.check")] {
             let args = json!({
@@ -229,7 +229,7 @@ impl Drill {
     }
 
     /// Takes back, last first; gives what each undo said.
-    pub(super) async fn finally(&mut self) -> Vec<Undone> {
+    pub(crate) async fn finally(&mut self) -> Vec<Undone> {
         let mut undone = Vec::new();
         for intent in self.intents.clone().into_iter().rev() {
             if matches!(intent.call.verb.as_str(), "sandbox.make" | "pg.recover") {
@@ -241,7 +241,7 @@ impl Drill {
     }
 
     /// Nothing of this drill is left: no folder, no process that works in it.
-    pub(super) fn leaves_nothing(&self) {
+    pub(crate) fn leaves_nothing(&self) {
         let left: Vec<_> = std::fs::read_dir(&self.folder).unwrap().flatten().map(|entry| entry.path()).collect();
         assert!(left.is_empty(), "left over: {left:?}");
         let working = processes_in(&self.folder);
@@ -250,7 +250,7 @@ impl Drill {
 }
 
 /// Processes whose working folder or command line lies in a folder.
-pub(super) fn processes_in(folder: &Path) -> Vec<i32> {
+pub(crate) fn processes_in(folder: &Path) -> Vec<i32> {
     let text = folder.to_string_lossy().into_owned();
     std::fs::read_dir("/proc")
         .unwrap()
@@ -265,7 +265,7 @@ pub(super) fn processes_in(folder: &Path) -> Vec<i32> {
 }
 
 /// A user's check with a plain expectation.
-pub(super) fn check(name: &str, sql: &str, expect: Value) -> SqlCheck {
+pub(crate) fn check(name: &str, sql: &str, expect: Value) -> SqlCheck {
     SqlCheck {
         name: name.to_owned(),
         database: "postgres".to_owned(),

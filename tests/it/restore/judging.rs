@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dalsegno::domain::{Expectation, Outcome3};
+use dalsegno::domain::{CheckEnd, Expectation};
 use dalsegno::restore::{Trouble, binaries, blame, check, recover, title};
 use jiff::Timestamp;
 
@@ -71,7 +71,7 @@ fn answers_are_held_against_what_was_expected() {
         (Expectation::NewerThanSeconds(60.0), 1, 1, Some("2026-11-30 11:59:30")),
     ];
     for (expect, rows, columns, first) in good {
-        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Passed, "{expect:?}");
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, CheckEnd::Passed, "{expect:?}");
     }
     let bad: &[(Expectation, u64, usize, Option<&str>)] = &[
         (Expectation::Rows(3), 2, 1, Some("x")),
@@ -85,7 +85,7 @@ fn answers_are_held_against_what_was_expected() {
         (Expectation::NewerThanSeconds(60.0), 1, 1, Some("yesterday")),
     ];
     for (expect, rows, columns, first) in bad {
-        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, Outcome3::Failed, "{expect:?}");
+        assert_eq!(check::judge(expect, *rows, *columns, *first, now).0, CheckEnd::Failed, "{expect:?}");
     }
 }
 
@@ -93,22 +93,22 @@ fn answers_are_held_against_what_was_expected() {
 fn freshness_is_undecided_when_no_commit_was_replayed_and_the_base_is_old() {
     let (now, until) = (at("2026-11-30T12:00:00Z"), at("2026-11-30T11:50:00Z"));
     let (old, new) = (at("2026-11-29T00:00:00Z"), at("2026-11-30T11:40:00Z"));
-    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, Outcome3::Passed);
-    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, Outcome3::Undecided);
-    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, Outcome3::Undecided);
-    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, Outcome3::Passed);
-    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, Outcome3::Undecided);
+    assert_eq!(check::freshness(Some(new), Some(until), 3600.0, old, now).0, CheckEnd::Passed);
+    assert_eq!(check::freshness(Some(old), Some(until), 3600.0, old, now).0, CheckEnd::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, old, now).0, CheckEnd::Undecided);
+    assert_eq!(check::freshness(None, Some(until), 3600.0, new, now).0, CheckEnd::Passed);
+    assert_eq!(check::freshness(Some(new), None, 3600.0, new, now).0, CheckEnd::Undecided);
 }
 
 #[test]
 fn a_database_that_lost_most_of_its_bytes_is_seen() {
     let sizes = |bytes: u64| BTreeMap::from([("database app".to_owned(), bytes), ("database tiny".to_owned(), 8 << 20)]);
     let same = check::compare_sizes(&sizes(1 << 30), &sizes(900 << 20));
-    assert!(same.iter().all(|result| result.outcome == Outcome3::Passed) && same.len() == 1);
+    assert!(same.iter().all(|result| result.end == CheckEnd::Passed) && same.len() == 1);
     let shrunk = check::compare_sizes(&sizes(1 << 30), &sizes(100 << 20));
-    assert_eq!(shrunk[0].outcome, Outcome3::Failed);
+    assert_eq!(shrunk[0].end, CheckEnd::Failed);
     let gone = check::compare_sizes(&sizes(1 << 30), &BTreeMap::new());
-    assert_eq!(gone[0].outcome, Outcome3::Failed);
+    assert_eq!(gone[0].end, CheckEnd::Failed);
     assert!(check::compare_sizes(&BTreeMap::new(), &sizes(1)).is_empty());
 }
 
@@ -117,4 +117,22 @@ fn moments_as_postgresql_prints_them_are_read() {
     assert_eq!(recover::moment("1764500000.25"), Timestamp::from_millisecond(1_764_500_000_250).ok());
     assert_eq!(recover::moment("1764500000"), Timestamp::from_second(1_764_500_000).ok());
     assert_eq!(recover::moment("x"), None);
+}
+
+#[test]
+fn a_runbook_adds_checks_and_never_takes_one_away() {
+    let own = super::drill::check("users", "select count(*) from users", serde_json::json!({"at-least": 10}));
+    let named =
+        |name: &str| serde_json::to_value([super::drill::check(name, "select 1", serde_json::json!({"runs": true}))]).unwrap();
+    let names = |added: Option<&serde_json::Value>| {
+        let all = check::with_added(std::slice::from_ref(&own), added).unwrap();
+        all.into_iter().map(|check| check.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(None), ["users"]);
+    assert_eq!(names(Some(&serde_json::json!([]))), ["users"]);
+    assert_eq!(names(Some(&named("more"))), ["users", "more"]);
+    for taken in ["users", "fresh", "replay-end"] {
+        let refused = check::with_added(std::slice::from_ref(&own), Some(&named(taken))).unwrap_err();
+        assert!(refused.why.contains(taken) && !refused.hint.is_empty(), "{refused:?}");
+    }
 }

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dalsegno::domain::{Dialect, Place, Prefix, Secret, StoreId, Subject, SubjectKind};
-use dalsegno::restore::{Limits, RestoreSubject, SweptOutcome, sweep};
+use dalsegno::domain::{ArchivePlace, Dialect, Prefix, RunId, Secret, StoreId, Subject, SubjectKind, Undone};
+use dalsegno::restore::{Limits, RestoreSubject};
 use dalsegno::store::{Store, StoreConfig};
-use jiff::Timestamp;
 use lab::barman::{BaseCompression, WalCompression};
 use lab::home::Folder;
 use nix::sys::signal::{Signal, kill};
@@ -17,6 +16,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 
 use super::drill::{Archive, Drill, PREFIX, SERVER, processes_in, servers_are_here};
+use super::passing::taken_back;
 
 const POINTS: [&str; 8] = ["choose", "making", "sandbox", "basing", "base", "recovering", "recover", "checks"];
 
@@ -37,7 +37,7 @@ async fn a_drill_to_be_killed() {
     config.dialect = Dialect::Seaweedfs;
     let subject = RestoreSubject {
         subject: Subject::new(SubjectKind::Pg, &["home", "prod", SERVER]),
-        place: Place {
+        place: ArchivePlace {
             store: StoreId("lab".to_owned()),
             bucket: var("DRILL_BUCKET"),
             prefix: Prefix::new(PREFIX),
@@ -51,6 +51,8 @@ async fn a_drill_to_be_killed() {
     };
     let folder = var("DRILL_FOLDER");
     let mut drill = Drill::at(Path::new(&folder), subject, Limits { reserve_bytes: 1 << 20, ..Limits::default() });
+    drill.run = RunId::try_from(var("DRILL_RUN")).unwrap();
+    drill.cx.run = drill.run;
     let steps = [
         ("choose", "", "archive.choose"),
         ("sandbox", "making", "sandbox.make"),
@@ -80,16 +82,29 @@ fn wait_to_be_killed(point: &str) {
     std::thread::sleep(Duration::from_mins(1));
 }
 
-fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> Child {
-    begin_as(archive, folder, point, seed, None).0
+/// The process, and the run that it makes.
+fn begin(archive: &Archive, folder: &Path, point: &str, seed: u64) -> (Child, RunId) {
+    let run = RunId::new();
+    (begin_as(archive, folder, point, seed, run, None).0, run)
 }
 
 /// Also gives what it said.
-fn begin_as(archive: &Archive, folder: &Path, point: &str, seed: u64, user: Option<(u32, u32)>) -> (Child, Vec<String>) {
+fn begin_as(
+    archive: &Archive,
+    folder: &Path,
+    point: &str,
+    seed: u64,
+    run: RunId,
+    user: Option<(u32, u32)>,
+) -> (Child, Vec<String>) {
     let keys = archive.weed.keys().admin();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", "restore::kill::a_drill_to_be_killed"]);
-    command.env("DRILL_KILLED_AT", point).env("DRILL_SEED", seed.to_string()).env("DRILL_FOLDER", folder);
+    command
+        .env("DRILL_RUN", run.to_string())
+        .env("DRILL_KILLED_AT", point)
+        .env("DRILL_SEED", seed.to_string())
+        .env("DRILL_FOLDER", folder);
     command.env("DRILL_ENDPOINT", archive.weed.endpoint()).env("DRILL_BUCKET", &archive.bucket);
     command.env("DRILL_KEY", &keys.id).env("DRILL_SECRET", &keys.secret);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
@@ -132,14 +147,14 @@ async fn sigkill_of_the_drill_at_any_point_leaves_no_process_and_no_folder() {
     for (number, point) in POINTS.into_iter().chain(["making", "basing", "recovering", "recovering"]).enumerate() {
         let folder = Folder::new("drills").unwrap();
         let seed = 7 + 13 * number as u64;
-        let mut child = begin(&archive, folder.path(), point, seed);
+        let (mut child, run) = begin(&archive, folder.path(), point, seed);
         child.kill().unwrap();
         child.wait().unwrap();
         // The keeper does it at once; what was killed before the keeper was there is left to the next start.
         let at_once = soon(|| empty(folder.path()));
         if !at_once {
             assert_eq!(point, "making", "left over after a kill at {point}");
-            sweep(folder.path(), Timestamp::now() + jiff::SignedDuration::from_hours(1));
+            assert_eq!(taken_back(folder.path(), run).await, Undone::Removed);
         }
         assert!(empty(folder.path()), "left over after a kill at {point} and a sweep");
     }
@@ -152,10 +167,11 @@ async fn sigkill_of_drill_and_keeper_stops_postgres_and_the_sweep_removes_the_re
     }
     let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
     let folder = Folder::new("drills").unwrap();
-    let mut child = begin(&archive, folder.path(), "recover", 1);
+    let (mut child, run) = begin(&archive, folder.path(), "recover", 1);
     let sandbox = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
-    let swept = sweep(folder.path(), Timestamp::now());
-    assert!(swept.iter().all(|one| one.outcome == SweptOutcome::Living) && swept.len() == 1, "{swept:?}");
+    let undone = taken_back(folder.path(), run).await;
+    assert!(matches!(&undone, Undone::Stuck { why } if why.contains("goes on")), "{undone:?}");
+    assert!(sandbox.join("postmaster.json").exists(), "what lives is left alone");
     let keeper: serde_json::Value = serde_json::from_slice(&std::fs::read(sandbox.join("keeper.json")).unwrap()).unwrap();
     let keeper = i32::try_from(keeper["pid"].as_i64().unwrap()).unwrap();
     kill(Pid::from_raw(keeper), Signal::SIGKILL).unwrap();
@@ -166,8 +182,7 @@ async fn sigkill_of_drill_and_keeper_stops_postgres_and_the_sweep_removes_the_re
     let foreign = folder.path().join("dalsegno-of-somebody-else");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("file"), "precious").unwrap();
-    let swept = sweep(folder.path(), Timestamp::now());
-    assert!(swept.iter().all(|one| one.outcome == SweptOutcome::Removed) && swept.len() == 1, "{swept:?}");
+    assert_eq!(taken_back(folder.path(), run).await, Undone::Removed);
     assert!(!sandbox.exists() && foreign.join("file").exists());
 }
 
@@ -200,7 +215,7 @@ async fn without_root_all_is_done_as_the_same_user_and_still_sealed() {
     let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
     let folder = Folder::new("drills").unwrap();
     std::os::unix::fs::chown(folder.path(), Some(user.0), Some(user.1)).unwrap();
-    let (mut child, said) = begin_as(&archive, folder.path(), "checks", 1, Some(user));
+    let (mut child, said) = begin_as(&archive, folder.path(), "checks", 1, RunId::new(), Some(user));
     child.kill().unwrap();
     child.wait().unwrap();
     let said = said.join("\n");
@@ -232,7 +247,7 @@ async fn a_restore_of_whole_segments_stays_below_96_mib_of_memory() {
         archive.pg.switch_and_wait_archived().await.unwrap();
         let folder = Folder::new("drills").unwrap();
         let began = Instant::now();
-        let mut child = begin(&archive, folder.path(), "checks", 1);
+        let (mut child, _) = begin(&archive, folder.path(), "checks", 1);
         let (took, peak) = (began.elapsed().as_secs_f64(), peak(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,8 +1,9 @@
 //! Suite `restore`: real PostgreSQL, real barman-cloud, a real S3 server.
 
 mod bad;
-mod drill;
+pub(crate) mod drill;
 mod judging;
 mod kill;
+mod passing;
 mod proven;
 mod tars;

@@ -1,6 +1,6 @@
 //! Archives that restore.
 
-use dalsegno::domain::{Outcome3, State, Undone};
+use dalsegno::domain::{CheckEnd, State, Undone};
 use lab::barman::{BaseCompression, WalCompression};
 use serde_json::json;
 
@@ -25,12 +25,12 @@ async fn a_good_archive_comes_back_with_all_rows_and_leaves_nothing_behind() {
         eprintln!("{step}: {:?} {:?}", receipt.phases, receipt.notes);
     }
     let State::Done { receipt } = state else { panic!("{state:?}") };
-    let outcome = |name: &str| receipt.assertions.iter().find(|a| a.name == name).map(|a| (a.outcome, a.seen.clone()));
+    let outcome = |name: &str| receipt.assertions.iter().find(|a| a.name == name).map(|a| (a.end, a.seen.clone()));
     for name in ["system-id", "replay-end", "archiving-off", "fresh", "rows"] {
-        assert_eq!(outcome(name).map(|o| o.0), Some(Outcome3::Passed), "{name}: {:?}", outcome(name));
+        assert_eq!(outcome(name).map(|o| o.0), Some(CheckEnd::Passed), "{name}: {:?}", outcome(name));
     }
-    assert_eq!(outcome("too many").map(|o| o.0), Some(Outcome3::Failed));
-    assert_eq!(outcome("writes").map(|o| o.0), Some(Outcome3::Failed), "a check must not write");
+    assert_eq!(outcome("too many").map(|o| o.0), Some(CheckEnd::Failed));
+    assert_eq!(outcome("writes").map(|o| o.0), Some(CheckEnd::Failed), "a check must not write");
     assert_eq!(drill.output("recover", "isolation"), json!("sealed"), "{:?}", drill.output("recover", "isolation_facts"));
     let undone = drill.finally().await;
     assert_eq!(undone, [Undone::Removed, Undone::Removed]);
@@ -46,7 +46,7 @@ async fn is_proven(archive: &Archive, target: &str, timeline: Option<u32>, rows:
     let state = drill.run(target, timeline).await;
     let State::Done { receipt } = state else { panic!("{state:?}") };
     for assertion in &receipt.assertions {
-        assert_eq!(assertion.outcome, Outcome3::Passed, "{assertion:?}");
+        assert_eq!(assertion.end, CheckEnd::Passed, "{assertion:?}");
     }
     drill.finally().await;
     drill.leaves_nothing();
@@ -97,7 +97,7 @@ async fn tablespaces_and_split_tars_come_back_inside_of_the_sandbox() {
     ];
     let mut drill = Drill::new(subject);
     let State::Done { receipt } = drill.run("end", None).await else { panic!("not done") };
-    assert!(receipt.assertions.iter().all(|a| a.outcome == Outcome3::Passed), "{:?}", receipt.assertions);
+    assert!(receipt.assertions.iter().all(|a| a.end == CheckEnd::Passed), "{:?}", receipt.assertions);
     drill.finally().await;
     drill.leaves_nothing();
 
@@ -197,7 +197,7 @@ async fn a_restored_configuration_has_no_say() {
     archive.pg.switch_and_wait_archived().await.unwrap();
     let mut drill = Drill::new(subject);
     let State::Done { receipt } = drill.run("end", None).await else { panic!("not done") };
-    assert!(receipt.assertions.iter().all(|a| a.outcome == Outcome3::Passed), "{:?}", receipt.assertions);
+    assert!(receipt.assertions.iter().all(|a| a.end == CheckEnd::Passed), "{:?}", receipt.assertions);
     drill.finally().await;
     drill.leaves_nothing();
 }

@@ -185,7 +185,7 @@ async fn read(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
 }
 
 async fn more(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> bool {
-    let mut chunk = [0; 65_536];
+    let mut chunk = vec![0; 16_384];
     match socket.read(&mut chunk).await {
         Ok(0) | Err(_) => false,
         Ok(got) => {

@@ -26,7 +26,7 @@ async fn all_calls(calls: &dyn ObjectCalls) {
     calls.head("k").await.unwrap();
     calls.list(&ListAsk::default()).await.unwrap();
     calls.delete("k").await.unwrap();
-    let upload = calls.create_upload("k", &Default::default()).await.unwrap().value;
+    let upload = calls.create_upload("k", &std::collections::BTreeMap::default()).await.unwrap().value;
     let tag = calls.upload_part("k", &upload, 1, Bytes::from_static(b"hello")).await.unwrap().value;
     calls.complete_upload("k", &upload, &[(1, tag)]).await.unwrap();
 }

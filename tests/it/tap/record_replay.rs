@@ -91,8 +91,8 @@ async fn ask_all(store: &Store) -> BTreeMap<String, String> {
         "head".to_owned(),
         format!("{:?}", store.head(INFO).await.map(|head| (head.size, head.etag, head.last_modified))),
     );
-    said.insert("gone".to_owned(), short(store.head("cnpg/none").await.unwrap_err()));
-    said.insert("get gone".to_owned(), short(store.get("cnpg/nothing", 10).await.unwrap_err()));
+    said.insert("gone".to_owned(), short(&store.head("cnpg/none").await.unwrap_err()));
+    said.insert("get gone".to_owned(), short(&store.get("cnpg/nothing", 10).await.unwrap_err()));
     said.insert("info".to_owned(), format!("{:?}", BackupInfo::parse(&store.get(INFO, 1 << 20).await.unwrap().bytes)));
     for compression in [Compression::None, Compression::Gzip, Compression::Bzip2] {
         let key = format!("{HISTORY}{}", compression.suffix());
@@ -116,8 +116,8 @@ async fn ask_all(store: &Store) -> BTreeMap<String, String> {
     said
 }
 
-fn short(error: StoreError) -> String {
-    format!("{:?}", std::mem::discriminant(&error))
+fn short(error: &StoreError) -> String {
+    format!("{:?}", std::mem::discriminant(error))
 }
 
 pub async fn recorded(folder: &Path, mock: &Mock) -> (Store, BTreeMap<String, String>) {
@@ -192,7 +192,7 @@ async fn refusals_and_breaks_are_replayed_as_such() {
             .await;
         let lifecycle = store.lifecycle().await.unwrap();
         assert!(matches!(lifecycle, Setting::Denied), "{lifecycle:?}");
-        (short(end.unwrap_err()), store.versioning().await.unwrap_err().denied())
+        (short(&end.unwrap_err()), store.versioning().await.unwrap_err().denied())
     };
     let told = ask(&live, &mut seen[0]).await;
     pass.finish().unwrap();

@@ -274,15 +274,18 @@ async fn remember_a_drill(site: &Site) {
         name: "newest".to_owned(),
         expected: ROW.to_owned(),
         seen: ROW.to_owned(),
-        outcome: dalsegno::domain::Outcome3::Passed,
+        end: dalsegno::domain::CheckEnd::Passed,
         tells_stale: true,
         seconds: 0.1,
     });
-    let place = &mut evidence.drilled.as_mut().unwrap().place;
-    place.bucket.clone_from(&site.bucket);
-    place.prefix = dalsegno::domain::Prefix::new(PREFIX);
-    SERVER.clone_into(&mut place.server);
-    let me = dalsegno::ledger::ProcessIdentity::current().unwrap();
+    let place = dalsegno::domain::ArchivePlace {
+        store: dalsegno::domain::StoreId("minio".to_owned()),
+        bucket: site.bucket.clone(),
+        prefix: dalsegno::domain::Prefix::new(PREFIX),
+        server: SERVER.to_owned(),
+    };
+    evidence.restored.as_mut().unwrap().place = place.into();
+    let me = dalsegno::process::Process::this().unwrap();
     let ledger = dalsegno::ledger::Ledger::open(&site.home.path().join("state"), now, me).await.unwrap();
     ledger.take_in(&evidence, &"00".repeat(32), now).await.unwrap();
     // One that came to nothing, since: it must not hide the proof.

@@ -18,6 +18,8 @@ pub(crate) const DB: &str = "keycloak-db";
 const PREFIX: &str = "cnpg";
 /// Small, so that the archiver's fault is seen while one watches.
 const RPO_SECONDS: u64 = 30;
+/// Longer than the RPO, and than `archive-timeout` below plus what dalsegno grants a late upload: before that a hole may still fill.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(35);
 
 /// All of it; stops and goes when dropped.
 pub(crate) struct Platform {
@@ -61,21 +63,21 @@ impl Platform {
         self.pg.switch_and_wait_archived().await.map(|_| ())
     }
 
-    /// Deletes a segment in the middle; gives its key.
+    /// Three more segments reach the archive, and the middle one is lost; gives its key.
     pub(crate) async fn lose_a_segment(&self) -> Result<String, LabError> {
-        let keys = self.weed.client().keys(&self.bucket, &self.barman.key("wals/")).await?;
-        let segments: Vec<&String> = keys.iter().filter(|key| key.ends_with(".gz") && !key.contains(".backup")).collect();
-        // Not the newest, which could be told apart from one that is still to come by nobody.
-        let key = segments.iter().rev().nth(2).ok_or_else(|| LabError::Other("too few segments in the archive".into()))?;
-        self.weed.client().delete(&self.bucket, key).await?;
-        Ok((*key).clone())
+        self.tick().await?;
+        let lost = self.pg.switch_and_wait_archived().await?;
+        self.tick().await?;
+        let key = self.barman.wal_key(&lost, WalCompression::Gzip);
+        self.weed.client().delete(&self.bucket, &key).await?;
+        Ok(key)
     }
 
     /// The archiver's secret is no longer right; returns when the archive is older than it may be.
     pub(crate) async fn break_the_archiver(&self) -> Result<(), LabError> {
         self.archiver.break_credentials()?;
         self.pg.sql("insert into ticks default values; select pg_switch_wal()").await?;
-        tokio::time::sleep(Duration::from_secs(RPO_SECONDS + 5)).await;
+        tokio::time::sleep(PATIENCE).await;
         Ok(())
     }
 }

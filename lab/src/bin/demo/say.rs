@@ -1,18 +1,19 @@
 //! The narrator: plain text on stdout.
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Stdout, Write};
 use std::time::Instant;
 
 /// Tells the story; bold only on a terminal that wants colours.
 pub(crate) struct Narrator {
     begin: Instant,
     bold: bool,
+    out: Stdout,
 }
 
 impl Narrator {
     pub(crate) fn new() -> Narrator {
         let bold = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        Narrator { begin: Instant::now(), bold }
+        Narrator { begin: Instant::now(), bold, out: std::io::stdout() }
     }
 
     /// A new scene.
@@ -41,7 +42,7 @@ impl Narrator {
     }
 
     fn write(&self, text: &str) {
-        let mut out = std::io::stdout().lock();
+        let mut out = self.out.lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }

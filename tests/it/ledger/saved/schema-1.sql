@@ -11,7 +11,7 @@ CREATE TABLE _sqlx_migrations (
     checksum BLOB NOT NULL,
     execution_time BIGINT NOT NULL
 );
-INSERT INTO "_sqlx_migrations" VALUES(1,'ledger','2026-11-30 19:52:20',1,X'3FA55E8FD39EFC4A6427357285C962295E7398707B17A4A468D2FE3014CC95C273BCCB17D8DDEAC3205D40C0E4FE6BF6',1420428);
+INSERT INTO "_sqlx_migrations" VALUES(1,'ledger','2026-11-30 19:52:20',1,X'0AFB51486E4521E6CBCCEE9AA54F41C5F1BDD38D20E4F426244632E22DF5F20F14A33956C9D1518597D2665977C5E0A6',1420428);
 CREATE TABLE budgets (
     store   TEXT    NOT NULL,
     day     INTEGER NOT NULL, -- midnight UTC
@@ -22,21 +22,19 @@ CREATE TABLE budgets (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO "budgets" VALUES('minio',1790726400000,1,2,0);
 CREATE TABLE drills (
-    run      INTEGER PRIMARY KEY REFERENCES runs (number),
-    sha256   TEXT    NOT NULL UNIQUE,
-    subject  TEXT    NOT NULL,
-    verdict  TEXT    NOT NULL CHECK (verdict IN ('proven', 'failed', 'unknown')),
-    store    TEXT, -- the place that was restored from; NULL when the drill did not come so far
-    bucket   TEXT,
-    prefix   TEXT,
-    server   TEXT,
-    backup   TEXT,
-    began    INTEGER NOT NULL,
-    ended    INTEGER NOT NULL,
-    taken_in INTEGER NOT NULL,
-    evidence TEXT    NOT NULL CHECK (json_valid(evidence))
+    run       INTEGER PRIMARY KEY REFERENCES runs (number),
+    sha256    TEXT    NOT NULL UNIQUE,
+    subject   TEXT    NOT NULL,
+    verdict   TEXT    NOT NULL CHECK (verdict IN ('proven', 'failed', 'unknown')),
+    place     TEXT CHECK (json_valid(place)), -- with mechanism and name the recovery point; NULL when the drill did not come so far
+    mechanism TEXT,
+    name      TEXT,
+    began     INTEGER NOT NULL,
+    ended     INTEGER NOT NULL,
+    taken_in  INTEGER NOT NULL,
+    evidence  TEXT    NOT NULL CHECK (json_valid(evidence))
 ) STRICT;
-INSERT INTO "drills" VALUES(2,'abababababababababababababababababababababababababababababababab','pg/home/prod/a','proven','minio','dr','cnpg/','keycloak-db','20260930T020000',1790769586000,1790769600000,1790769601000,'{"format":1,"run":"01a22e03-f27b-7116-b1e6-f380c44e1fd6","site":"home","subject":"pg/home/prod/a","runbook":"pg-restore","runbook_sha256":"abababababababababababababababababababababababababababababababab","made_by":"0.1.0","began":"2026-09-30T11:59:46Z","ended":"2026-09-30T12:00:00Z","verdict":"proven","reasons":[],"hints":[],"codes":[],"drilled":{"place":{"store":"minio","bucket":"dr","prefix":"cnpg/","server":"keycloak-db"},"backup":"20260930T020000","system_expected":null,"system_restored":null,"segments":131,"postgres":"PostgreSQL 16.4"},"recovery":null,"isolation_declared":"closed","isolation":"closed","isolation_facts":[],"rpo":{"data_as_of":null,"covered_until":null,"covered_by":null,"seconds":135.0},"rpo_budget_seconds":600.0,"rto_seconds":13.2,"rto_budget_seconds":1800.0,"phases":[],"assertions":[{"name":"users","expected":"at least 10","seen":"12","outcome":"passed","tells_stale":true,"seconds":0.1}],"steps":[],"left_over":[],"requests":{"class_a":0,"class_b":0,"free":0,"bytes_in":0,"bytes_out":0},"sizes":{}}');
+INSERT INTO "drills" VALUES(2,'abababababababababababababababababababababababababababababababab','pg/home/prod/a','proven','{"kind":"archive","store":"minio","bucket":"dr","prefix":"cnpg/","server":"keycloak-db"}','base-and-wal','20260930T020000',1790769586000,1790769600000,1790769601000,'{"format":1,"run":"01a22e03-f27b-7116-b1e6-f380c44e1fd6","site":"home","subject":"pg/home/prod/a","runbook":"pg-restore","runbook_sha256":"abababababababababababababababababababababababababababababababab","made_by":"0.1.0","began":"2026-09-30T11:59:46Z","ended":"2026-09-30T12:00:00Z","verdict":"proven","reasons":[],"hints":[],"codes":[],"restored":{"place":{"kind":"archive","store":"minio","bucket":"dr","prefix":"cnpg/","server":"keycloak-db"},"name":"20260930T020000","mechanism":"base-and-wal","system_expected":null,"system_restored":null,"segments":131,"postgres":"PostgreSQL 16.4","recovery":null},"isolation_declared":"closed","isolation":"closed","isolation_facts":[],"rpo":{"data_as_of":null,"covered_until":null,"covered_by":null,"seconds":135.0},"rpo_budget_seconds":600.0,"rto_seconds":13.2,"rto_budget_seconds":1800.0,"phases":[],"assertions":[{"name":"users","expected":"at least 10","seen":"12","end":"passed","tells_stale":true,"seconds":0.1}],"steps":[],"left_over":[],"requests":{"class_a":0,"class_b":0,"free":0,"bytes_in":0,"bytes_out":0},"sizes":{}}');
 CREATE TABLE findings (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     code        TEXT    NOT NULL,
@@ -78,10 +76,7 @@ CREATE TABLE outbox (
 INSERT INTO "outbox" VALUES(1,'k','ops',1,'{}',1790769600000,1790769600000,0,NULL,NULL,NULL);
 CREATE TABLE recovery_points (
     subject       TEXT    NOT NULL,
-    store         TEXT    NOT NULL,
-    bucket        TEXT    NOT NULL,
-    prefix        TEXT    NOT NULL,
-    server        TEXT    NOT NULL,
+    place         TEXT    NOT NULL CHECK (json_valid(place)),
     mechanism     TEXT    NOT NULL,
     name          TEXT    NOT NULL,
     possible_from INTEGER NOT NULL,
@@ -90,9 +85,9 @@ CREATE TABLE recovery_points (
     first_seen    INTEGER NOT NULL,
     last_seen     INTEGER NOT NULL,
     gone_at       INTEGER,
-    PRIMARY KEY (subject, store, bucket, prefix, server, mechanism, name)
+    PRIMARY KEY (subject, place, mechanism, name)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "recovery_points" VALUES('pg/home/prod/a','minio','dr','cnpg/','keycloak-db','base-and-wal','20260930T020000',1790769500000,1790769599000,7,1790769600000,1790769600000,NULL);
+INSERT INTO "recovery_points" VALUES('pg/home/prod/a','{"kind":"archive","store":"minio","bucket":"dr","prefix":"cnpg/","server":"keycloak-db"}','base-and-wal','20260930T020000',1790769500000,1790769599000,7,1790769600000,1790769600000,NULL);
 CREATE TABLE run_findings (
     run      INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
     finding  INTEGER NOT NULL REFERENCES findings (id) ON DELETE CASCADE,
@@ -123,12 +118,13 @@ CREATE TABLE runs (
     exit_code     INTEGER,
     host          TEXT    NOT NULL,
     boot          TEXT    NOT NULL,
+    pid_namespace TEXT    NOT NULL,
     pid           INTEGER NOT NULL,
     process_start INTEGER NOT NULL,
     CHECK ((state = 'running') = (ended IS NULL))
 ) STRICT;
-INSERT INTO "runs" VALUES(1,'01a22e03-f276-70ad-b02b-f4de45d85750','pass','done',1790769600000,1790769609000,1,'vm','d7bfe7fc-d834-4141-9ced-c7387343f0c7',31149,215503);
-INSERT INTO "runs" VALUES(2,'01a22e03-f27b-7116-b1e6-f380c44e1fd6','drill','done',1790769586000,1790769600000,0,'','',0,0);
+INSERT INTO "runs" VALUES(1,'01a22e03-f276-70ad-b02b-f4de45d85750','pass','done',1790769600000,1790769609000,1,'vm','d7bfe7fc-d834-4141-9ced-c7387343f0c7','pid:[4026531836]',31149,215503);
+INSERT INTO "runs" VALUES(2,'01a22e03-f27b-7116-b1e6-f380c44e1fd6','drill','done',1790769586000,1790769600000,0,'','','',0,0);
 CREATE TABLE samples (
     subject TEXT    NOT NULL,
     metric  TEXT    NOT NULL,

@@ -1,0 +1,77 @@
+//! What was seen in a pass: a finding that is not found again is cleared only when everything its rule reads was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::pass::channel_of;
+use crate::domain::{Expected, Fact, FactKind, FindingKey, Observation, ProviderId, StoreFact, Subject, SubjectKind};
+use crate::policy::{archive_clears, reads_archives, store_clears};
+
+pub(super) struct Sight<'a> {
+    pub(super) seen: BTreeSet<Subject>,
+    stores: BTreeMap<&'a Subject, &'a StoreFact>,
+    /// Subjects of which the fact is missing.
+    gaps: BTreeSet<&'a Subject>,
+    /// Stores of which a part is missing.
+    parts: BTreeSet<&'a Subject>,
+    expected: BTreeSet<&'a Subject>,
+    rests_on: &'a BTreeMap<Subject, Subject>,
+    /// Channels that took a message since they were last found undeliverable.
+    working: BTreeSet<String>,
+}
+
+impl<'a> Sight<'a> {
+    pub(super) fn new(expected: &'a Expected, observations: &'a [(ProviderId, Observation)], working: BTreeSet<String>) -> Self {
+        let facts = || observations.iter().flat_map(|(_, observation)| &observation.facts);
+        let gaps = || observations.iter().flat_map(|(_, observation)| &observation.gaps);
+        let is_part = |what: FactKind| matches!(what, FactKind::StorePart(_));
+        let store = |fact: &'a Fact| if let Fact::Store(store) = fact { Some((&store.subject, store.as_ref())) } else { None };
+        let whole = |what: FactKind| what != FactKind::Sample && !is_part(what);
+        Self {
+            seen: facts().filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect(),
+            stores: facts().filter_map(store).collect(),
+            gaps: gaps().filter(|gap| whole(gap.what)).map(|gap| &gap.subject).collect(),
+            parts: gaps().filter(|gap| is_part(gap.what)).map(|gap| &gap.subject).collect(),
+            expected: expected
+                .covers
+                .iter()
+                .map(|(subject, _)| subject)
+                .chain(expected.placeholders.iter().map(|placeholder| &placeholder.subject))
+                .collect(),
+            rests_on: &expected.rests_on,
+            working,
+        }
+    }
+
+    pub(super) fn looked_at(&self, key: &FindingKey) -> bool {
+        let subject = &key.subject;
+        if subject.kind() == SubjectKind::Dalsegno {
+            return channel_of(subject).is_none_or(|channel| self.working.contains(channel));
+        }
+        // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own.
+        if !self.expected.contains(subject) || key.code == "config-placeholder-unresolved" {
+            return true;
+        }
+        self.whole(subject) && self.of_store(key) && self.of_archive(key)
+    }
+
+    fn whole(&self, subject: &Subject) -> bool {
+        self.seen.contains(subject) && !self.gaps.contains(subject)
+    }
+
+    /// About a store: the parts and settings that the rule reads were answered, and so were the archives on it.
+    fn of_store(&self, key: &FindingKey) -> bool {
+        let Some(store) = self.stores.get(&key.subject) else { return true };
+        let on_it = || self.rests_on.iter().filter(|(_, below)| **below == key.subject).map(|(above, _)| above);
+        store_clears(&key.code, store, self.parts.contains(&key.subject))
+            && (!reads_archives(&key.code)
+                || on_it().filter(|above| self.expected.contains(above)).all(|above| self.whole(above)))
+    }
+
+    /// About an archive: where the rule reads its store, the store was seen too, in all its parts.
+    fn of_archive(&self, key: &FindingKey) -> bool {
+        self.rests_on.get(&key.subject).is_none_or(|store| {
+            let seen = self.stores.get(store).copied().filter(|_| !self.gaps.contains(store));
+            archive_clears(&key.code, seen, self.parts.contains(store))
+        })
+    }
+}
