@@ -31,34 +31,60 @@ pub struct Checked {
     pub exit: ExitCode,
 }
 
-/// Looks at all, or at what `subject` names and what it rests on. The ledger, where there is one, is only read: for what vanished
-/// since the last pass, and for proofs.
+/// What a check may use of the ledger, which it only reads.
+#[derive(Clone, Copy)]
+pub enum Before<'a> {
+    /// There is none.
+    Nothing,
+    /// Proofs, and what observers left at the last pass: so it is seen what vanished since.
+    Everything(&'a Ledger),
+    /// Proofs only: observers ask everything anew, as a recording must.
+    Proofs(&'a Ledger),
+}
+
+impl<'a> Before<'a> {
+    const fn proofs(self) -> Option<&'a Ledger> {
+        match self {
+            Self::Nothing => None,
+            Self::Everything(ledger) | Self::Proofs(ledger) => Some(ledger),
+        }
+    }
+
+    const fn memory(self) -> Option<&'a Ledger> {
+        match self {
+            Self::Nothing | Self::Proofs(_) => None,
+            Self::Everything(ledger) => Some(ledger),
+        }
+    }
+}
+
+/// Looks at all, or at what `subject` names and what it rests on.
 pub async fn check(
     looks: &[Look],
     expected: &Expected,
-    ledger: Option<&Ledger>,
+    before: Before<'_>,
     subject: Option<&str>,
     limit: Duration,
     rule: ExitRule,
     cx: &Cx,
 ) -> Result<Checked, LedgerError> {
     let begun = Instant::now();
-    let before = narrowed(with_covers(expected, &covers_of(looks)), subject);
-    let asked_for: BTreeSet<&Subject> = before.covers.iter().map(|(subject, _)| subject).collect();
+    let configured = narrowed(with_covers(expected, &covers_of(looks)), subject);
+    let asked_for: BTreeSet<&Subject> = configured.covers.iter().map(|(subject, _)| subject).collect();
     let wanted: Vec<Look> = looks
         .iter()
         .filter(|look| look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject)))
         .cloned()
         .collect();
-    let seen = look_in_waves(&wanted, Vec::new(), ledger, cx, || limit, async |_| Ok(())).await?;
+    let seen = look_in_waves(&wanted, Vec::new(), before.memory(), cx, || limit, async |_| Ok(())).await?;
     let (observations, covers) = (seen.observations, seen.covers);
     let expected = narrowed(with_covers(expected, &covers), subject);
-    let proofs = match ledger {
+    let proofs = match before.proofs() {
         Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
     let mut judgement = judge(cx.now, &expected, &observations, &proofs);
-    if ledger.is_none() {
+    if before.proofs().is_none() {
         judgement.findings.iter_mut().for_each(not_remembered);
     }
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);

@@ -7,11 +7,10 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::domain::{
-    Cx, Denied, Expected, Fact, FactKind, Gap, Known, Observation, Observe, ProviderId, Sample, StoreId, Subject,
+    Cx, Denied, Expected, Fact, FactKind, Gap, Known, Observation, Observe, ProviderId, REQUESTS_LEFT, Sample, StoreId, Subject,
     duration_in_words,
 };
 
-use super::budget::REQUESTS_LEFT;
 use crate::ledger::{Ledger, LedgerError};
 
 /// The metric that a pass keeps for each subject it saw: how long the look took. Its age tells when a subject was last seen.

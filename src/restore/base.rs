@@ -13,7 +13,6 @@ use nix::unistd::fchown;
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 
-use super::choose::inflate;
 use super::conf;
 use super::held::{Chosen, Held, Restore, Telling, seconds};
 use super::pipe::{self, Ahead, Source};
@@ -119,7 +118,8 @@ impl BaseWork {
         for file in &plan.histories {
             let key = self.in_bucket(&file.key);
             let object = self.patience().read(|| self.store().get(&key, MAX_HISTORY)).await?;
-            let text = inflate(file.compression, &object.bytes).map_err(|why| Trouble::bad(format!("{key}: {why}")))?;
+            let text =
+                file.compression.small(&object.bytes, MAX_HISTORY).map_err(|damage| Trouble::bad(format!("{key}: {damage}")))?;
             crate::archive::History::parse(file.timeline, &text).map_err(|error| Trouble::bad(format!("{key}: {error}")))?;
             let path = self.held.sandbox.wal().join(format!("{:08X}.history", file.timeline));
             write_owned(&path, &text, self.owner).map_err(|error| Trouble::disk("write", &path, &error))?;
