@@ -135,7 +135,8 @@ async fn a_moment_behind_the_last_commit_is_not_proven_and_with_a_hole_behind_it
     let moment = archive.pg.now().await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
     archive.pg.sql("select pg_logical_emit_message(false, 'x', 'y')").await.unwrap();
-    let segment = archive.pg.current_segment().await.unwrap();
+    // Not yet written, only inserted.
+    let segment = archive.pg.value("select pg_walfile_name(pg_current_wal_insert_lsn())").await.unwrap();
     archive.pg.sql("select pg_switch_wal()").await.unwrap();
     archive.pg.wait_archived(&segment).await.unwrap();
     let mut drill = Drill::new(archive.subject().await);
