@@ -31,7 +31,10 @@ lab-tools: ## install the lab's servers into $(CACHE)
 	target/debug/lab-tools
 
 corpus: ## how many of the recorded real faults are named; ends with CORPUS <named> <visible> <alarms on twins>
-	$(CARGO) test --locked --test it corpus:: -- --nocapture --test-threads=1
+	@said=$$(mktemp) || exit 1; trap 'rm -f "$$said"' EXIT; \
+	$(CARGO) test --locked --test it corpus:: -- --nocapture --test-threads=1 >"$$said"; code=$$?; \
+	grep -v '^CORPUS ' "$$said"; grep '^CORPUS ' "$$said" || { echo "make corpus: nothing was counted" >&2; [ $$code -ne 0 ] || code=1; }; \
+	exit $$code
 
 deny: $(DENY) ## licences, bans and sources of all dependencies, offline
 	$(CARGO) fetch --locked

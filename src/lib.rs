@@ -15,6 +15,7 @@ pub mod notify;
 pub mod policy;
 pub mod process;
 pub mod providers;
+pub mod reader;
 pub mod restore;
 pub mod runbook;
 pub mod store;

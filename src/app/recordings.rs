@@ -12,12 +12,13 @@ use super::{App, AppError, stores};
 use crate::archive::Catalogue;
 use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
 use crate::config;
-use crate::domain::{Cx, Quiet, RunId, Subject};
+use crate::domain::{Cx, Evidence, Quiet, RunId, Subject};
 use crate::ledger::Ledger;
+use crate::policy::Proof;
 use crate::process::Process;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::objectstore::keep::KeepArchive;
-use crate::providers::postgres::{ArchiveClient, Pace};
+use crate::reader::{ArchiveReader, Pace};
 use crate::store::s3::S3;
 use crate::store::{Store, StoreError};
 use crate::tap::{ObjectCalls, PassRecorder, PassReplay, Recorder, Recording, TlsCalls};
@@ -58,8 +59,8 @@ impl App {
         let mut opened = BTreeMap::new();
         for settings in &loaded.settings.stores {
             let calls: Arc<dyn ObjectCalls> = pass.store(&settings.id.0, READING_KEY, Arc::new(KeepArchive))?;
-            let store = stores::config(settings, &settings.read).map(|config| Store::over(config.identity(), calls));
-            opened.insert(settings.id.clone(), store);
+            let identity = stores::without_authority(settings, &settings.read).identity();
+            opened.insert(settings.id.clone(), Ok(Store::over(identity, calls)));
         }
         Ok(Self { loaded, stores: opened, seam: Seam::Replaying(pass.tls()?) })
     }
@@ -96,12 +97,32 @@ impl App {
         let write = |name: &str, text: String| std::fs::write(making.folder.join(name), text).map_err(AppError::Scratch);
         write("config.yaml", config)?;
         if let Some(ledger) = ledger {
-            let lines: Vec<String> = ledger.last_drills().await?.into_iter().filter_map(remembered).collect();
+            let lines: Vec<String> = self.drills_to_remember(ledger).await?.into_iter().filter_map(remembered).collect();
             if !lines.is_empty() {
                 write("ledger.jsonl", lines.concat())?;
             }
         }
         Ok(making.recorder.finish()?)
+    }
+
+    /// What decides of each subject: its newest drill, its newest failure, and its newest proof where it lies now.
+    async fn drills_to_remember(&self, ledger: &Ledger) -> Result<Vec<Evidence>, AppError> {
+        let isolation = self.expected().isolation;
+        let counts = |evidence: &Evidence| Proof::from(evidence).counts(isolation);
+        let mut found = ledger.last_drills().await?;
+        for of in &self.settings().postgres {
+            let place = Some(of.place.clone().into());
+            found.extend(ledger.last_failed(&of.subject, place.as_ref()).await?);
+            found.extend(ledger.last_proof(&of.subject, place.as_ref(), &counts).await?);
+        }
+        let mut drills: Vec<Evidence> = Vec::new();
+        for evidence in found {
+            if drills.iter().all(|known| known.run != evidence.run) {
+                drills.push(evidence);
+            }
+        }
+        drills.sort_by_key(|drill| drill.ended);
+        Ok(drills)
     }
 }
 
@@ -153,9 +174,9 @@ pub async fn replayed_catalogues(folder: &Path) -> Result<Vec<(Subject, Catalogu
     let mut catalogues = Vec::new();
     for settings in &app.settings().postgres {
         let Some(Ok(store)) = app.store(&settings.place.store) else { continue };
-        let client = ArchiveClient::new(store.clone(), settings.place.root(), CancellationToken::new());
-        if let Ok(mut catalogue) = client.list_whole(Pace::Cheap).await {
-            client.read_small(&mut catalogue).await;
+        let reader = ArchiveReader::new(store.clone(), settings.place.root(), CancellationToken::new());
+        if let Ok(mut catalogue) = reader.list_whole(Pace::Cheap).await {
+            reader.read_small(&mut catalogue).await;
             catalogues.push((settings.subject.clone(), catalogue));
         }
     }

@@ -27,6 +27,16 @@ pub(super) fn open_own(settings: &StoreSettings) -> Option<Result<Store, StoreEr
 }
 
 pub(super) fn config(settings: &StoreSettings, keys: &Keys) -> Result<StoreConfig, StoreError> {
+    let mut config = without_authority(settings, keys);
+    config.ca_pem = match &settings.ca_file {
+        Some(file) => Some(read_ca(file).map_err(|detail| Store::unopened(&config.identity(), detail))?),
+        None => None,
+    };
+    Ok(config)
+}
+
+/// The same, with nothing read from a file: a recording is judged where the authority's file is not.
+pub(super) fn without_authority(settings: &StoreSettings, keys: &Keys) -> StoreConfig {
     let mut config = StoreConfig::new(
         settings.id.clone(),
         settings.endpoint.clone(),
@@ -37,11 +47,7 @@ pub(super) fn config(settings: &StoreSettings, keys: &Keys) -> Result<StoreConfi
     config.session_token.clone_from(&keys.session_token);
     config.region.clone_from(&settings.region);
     config.dialect = settings.dialect;
-    config.ca_pem = match &settings.ca_file {
-        Some(file) => Some(read_ca(file).map_err(|detail| Store::unopened(&config.identity(), detail))?),
-        None => None,
-    };
-    Ok(config)
+    config
 }
 
 fn read_ca(file: &Path) -> Result<Vec<u8>, String> {

@@ -114,6 +114,16 @@ impl Compression {
         if bytes.starts_with(self.magic()) { Ok(()) } else { Err(Damage::wrong_format(self.as_str(), bytes)) }
     }
 
+    /// A small text as it was before it was compressed: a history. At most one byte more than allowed comes back, so that its
+    /// parser sees that there is more.
+    pub fn small(self, bytes: &[u8], most: u64) -> Result<Vec<u8>, Damage> {
+        self.check_magic(bytes)?;
+        let broken = |error: io::Error| Damage::Broken { why: error.to_string() };
+        let mut plain = Vec::new();
+        self.borrowed(bytes).map_err(broken)?.take(most.saturating_add(1)).read_to_end(&mut plain).map_err(broken)?;
+        Ok(plain)
+    }
+
     /// Decodes a stream: a base tar. All members, frames and streams of it, with bounded memory. An input that breaks off is an error
     /// for every format but snappy, which can end at any chunk: whoever reads the tar must insist on the tar's own end.
     pub fn reader(self, input: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {

@@ -11,8 +11,8 @@ use super::drill::Steps;
 use super::failure::say;
 use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
 use crate::app::{App, AppError, Ledger, VERBS, probe_named};
-use crate::conductor::{self, Pass};
-use crate::domain::{ExitCode, Progress};
+use crate::conductor::{self, Before, Pass};
+use crate::domain::{ExitCode, Known, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
 const DRILL_LIMIT: Duration = Duration::from_hours(24);
@@ -82,10 +82,14 @@ impl Desk<'_> {
         // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
         let book = existing_ledger(&app, context.cx.now).await?;
         let (looks, expected) = (app.looks(), app.expected());
-        // A recording begins with nothing known, so that everything is asked that a replay will ask.
-        let known = book.as_ref().filter(|_| making.is_none());
+        // A recording begins with no memory of earlier looks, so that everything is asked that a replay will ask.
+        let before = match &book {
+            None => Before::Nothing,
+            Some(book) if making.is_some() => Before::Proofs(book),
+            Some(book) => Before::Everything(book),
+        };
         let checked =
-            conductor::check(&looks, &expected, known, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
+            conductor::check(&looks, &expected, before, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
         let exit = check::show(&checked.await?, &app.settings().site, self.out)?;
         if let Some((making, folder)) = making {
             app.end_recording(making, book.as_ref()).await?;
@@ -104,7 +108,7 @@ impl Desk<'_> {
         let now = Timestamp::now();
         let book = app.ledger(now).await?;
         let mut expected = app.expected();
-        expected.covers = app.looks().iter().flat_map(|look| look.observer.covers()).collect();
+        expected.covers = app.looks().iter().flat_map(|look| look.observer.covers(&Known::default())).collect();
         let status = conductor::status(&book, &expected, &app.settings().site, now).await?;
         status::show(status, args, self.out)
     }

@@ -2,13 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{Denied, Fact, FactKind, Gap, Observation, ProviderId, Sample, StoreId, Subject};
+use crate::domain::{BUDGET_USED, Denied, Fact, FactKind, Gap, Observation, ProviderId, REQUESTS_LEFT, Sample, StoreId, Subject};
 use crate::ledger::{Ledger, LedgerError};
-use crate::policy::BUDGET_USED;
-
-/// The metric under which an observer is told what is left of the day's requests of its store. At or below zero the daily whole
-/// listing waits; going on from the last known key does not.
-pub const REQUESTS_LEFT: &str = "store_requests_left_count";
 
 /// What a store may cost a day.
 #[derive(Clone, Debug, PartialEq, Eq)]

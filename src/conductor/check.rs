@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::look::{Look, Wave, read_by, waves};
+use super::look::{Look, covers_of, look_in_waves, with_covers};
 use super::outcome::{Counted, ExitRule, exit_of};
-use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Observation, ProviderId, Subject};
+use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Subject};
 use crate::ledger::{Ledger, LedgerError};
 use crate::policy::judge;
 
@@ -31,32 +31,60 @@ pub struct Checked {
     pub exit: ExitCode,
 }
 
-/// Looks at all, or at what `subject` names and what it rests on. The ledger, where there is one, is only read: for what vanished
-/// since the last pass, and for proofs.
+/// What a check may use of the ledger, which it only reads.
+#[derive(Clone, Copy)]
+pub enum Before<'a> {
+    /// There is none.
+    Nothing,
+    /// Proofs, and what observers left at the last pass: so it is seen what vanished since.
+    Everything(&'a Ledger),
+    /// Proofs only: observers ask everything anew, as a recording must.
+    Proofs(&'a Ledger),
+}
+
+impl<'a> Before<'a> {
+    const fn proofs(self) -> Option<&'a Ledger> {
+        match self {
+            Self::Nothing => None,
+            Self::Everything(ledger) | Self::Proofs(ledger) => Some(ledger),
+        }
+    }
+
+    const fn memory(self) -> Option<&'a Ledger> {
+        match self {
+            Self::Nothing | Self::Proofs(_) => None,
+            Self::Everything(ledger) => Some(ledger),
+        }
+    }
+}
+
+/// Looks at all, or at what `subject` names and what it rests on.
 pub async fn check(
     looks: &[Look],
     expected: &Expected,
-    ledger: Option<&Ledger>,
+    before: Before<'_>,
     subject: Option<&str>,
     limit: Duration,
     rule: ExitRule,
     cx: &Cx,
 ) -> Result<Checked, LedgerError> {
     let begun = Instant::now();
-    let expected = narrowed(with_covers(expected, looks), subject);
-    let asked_for: BTreeSet<&Subject> = expected.covers.iter().map(|(subject, _)| subject).collect();
+    let configured = narrowed(with_covers(expected, &covers_of(looks)), subject);
+    let asked_for: BTreeSet<&Subject> = configured.covers.iter().map(|(subject, _)| subject).collect();
     let wanted: Vec<Look> = looks
         .iter()
-        .filter(|look| look.observer.covers().iter().any(|(subject, _)| asked_for.contains(subject)))
+        .filter(|look| look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject)))
         .cloned()
         .collect();
-    let observations = observe(&wanted, ledger, limit, cx).await?;
-    let proofs = match ledger {
+    let seen = look_in_waves(&wanted, Vec::new(), before.memory(), cx, || limit, async |_| Ok(())).await?;
+    let (observations, covers) = (seen.observations, seen.covers);
+    let expected = narrowed(with_covers(expected, &covers), subject);
+    let proofs = match before.proofs() {
         Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
     let mut judgement = judge(cx.now, &expected, &observations, &proofs);
-    if ledger.is_none() {
+    if before.proofs().is_none() {
         judgement.findings.iter_mut().for_each(not_remembered);
     }
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
@@ -71,42 +99,6 @@ pub async fn check(
         seen: seen.into_iter().collect(),
         bugs: judgement.bugs,
     })
-}
-
-pub(super) async fn observe(
-    looks: &[Look],
-    ledger: Option<&Ledger>,
-    limit: Duration,
-    cx: &Cx,
-) -> Result<Vec<(ProviderId, Observation)>, LedgerError> {
-    let mut observations: Vec<(ProviderId, Observation)> = Vec::new();
-    for wave in waves(looks) {
-        let facts: Vec<Fact> = observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
-        let mut asked = Vec::new();
-        for look in wave {
-            let memory = match ledger {
-                Some(ledger) => ledger.recall(&look.observer.name()).await?,
-                None => None,
-            };
-            asked.push((look.clone(), Known { facts: read_by(look.observer.as_ref(), &facts), memory }));
-        }
-        let mut wave = Wave::start(asked, cx, limit);
-        while let Some(looked) = wave.next().await {
-            observations.push((looked.provider, looked.observation));
-        }
-    }
-    Ok(observations)
-}
-
-/// What is expected, by configuration and by what observers say that they cover.
-pub(super) fn with_covers(expected: &Expected, looks: &[Look]) -> Expected {
-    let mut expected = expected.clone();
-    for pair in looks.iter().flat_map(|look| look.observer.covers()) {
-        if !expected.covers.contains(&pair) {
-            expected.covers.push(pair);
-        }
-    }
-    expected
 }
 
 /// Without a ledger nobody remembers drills: that none is known does not say that there was none.

@@ -20,8 +20,8 @@ mod sight;
 mod status;
 
 pub use allow::{drill_guard, sweep_for_pass};
-pub use budget::{Budget, REQUESTS_LEFT};
-pub use check::{Checked, check};
+pub use budget::Budget;
+pub use check::{Before, Checked, check};
 pub use doctor::{Examination, Examined, Reach, examine};
 pub use look::{LOOK_SECONDS, Look, Looked, Wave};
 pub use outcome::{Counted, ExitRule, exit_of};

@@ -9,13 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::budget::{self, Budget};
-use super::look::{Look, Looked, Wave, read_by, waves};
+use super::evidence;
+use super::look::{Look, Looked, Seen, look_in_waves, with_covers};
 use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::sight::Sight;
-use super::{check, evidence};
 use crate::domain::{
-    Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Known, Observation, Place, ProviderId, Requests, Severity,
+    Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity,
     StoreId, Subject, SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
@@ -116,11 +116,11 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
             None => Ok(Delivery::default()),
         }
     };
-    let (observations, retried) = tokio::join!(look(work, cx), retry);
-    let (observations, retried) = (observations?, retried?);
+    let (seen, retried) = tokio::join!(look(work, cx), retry);
+    let (Seen { observations, covers }, retried) = (seen?, retried?);
     findings.extend(undeliverable(&retried));
 
-    let expected = check::with_covers(work.expected, work.looks);
+    let expected = with_covers(work.expected, &covers);
     let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &expected, &observations).await?);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
@@ -186,32 +186,10 @@ pub(super) fn channel_of(subject: &Subject) -> Option<&str> {
 }
 
 /// Two waves; what arrives is committed as it arrives.
-async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Vec<(ProviderId, Observation)>, LedgerError> {
-    let mut observations = vec![budget::left(work.ledger, work.budgets, cx.now).await?];
-    let [first, second] = waves(work.looks);
-    for looks in [first, second] {
-        let facts: Vec<Fact> = observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
-        let mut asked = Vec::new();
-        for look in looks {
-            let mut known = Known { facts: read_by(look.observer.as_ref(), &facts), memory: None };
-            // What is left of a budget is known to everybody whose requests use it.
-            known
-                .facts
-                .extend(facts.iter().filter(|fact| is_budget(fact) && !known.facts.contains(fact)).cloned().collect::<Vec<_>>());
-            known.memory = work.ledger.recall(&look.observer.name()).await?;
-            asked.push((look.clone(), known));
-        }
-        let mut wave = Wave::start(asked, cx, time_for(work, cx));
-        while let Some(looked) = wave.next().await {
-            keep(work, cx, &looked).await?;
-            observations.push((looked.provider, looked.observation));
-        }
-    }
-    Ok(observations)
-}
-
-fn is_budget(fact: &Fact) -> bool {
-    matches!(fact, Fact::Sample(sample) if sample.metric == budget::REQUESTS_LEFT)
+async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Seen, LedgerError> {
+    let budgets = vec![budget::left(work.ledger, work.budgets, cx.now).await?];
+    let limit = || time_for(work, cx);
+    look_in_waves(work.looks, budgets, Some(work.ledger), cx, limit, async |looked| keep(work, cx, looked).await).await
 }
 
 /// The provider's own limit, unless the pass ends sooner.

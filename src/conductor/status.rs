@@ -113,9 +113,10 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
         .chain(open.iter().map(|open| &open.finding.subject))
         .cloned()
         .collect();
+    let remembered = Remembered { open: &open, points: &points, pass: passes.first(), stale };
     let mut lines = Vec::new();
     for subject in subjects {
-        lines.push(line(ledger, subject, &open, &points, LastPass { run: passes.first(), stale }, expected, now).await?);
+        lines.push(line(ledger, subject, &remembered, expected, now).await?);
     }
     lines.sort_by(|a, b| a.state.cmp(&b.state).then_with(|| a.subject.cmp(&b.subject)));
     let counted = Counted::of(open.iter().map(|open| &open.finding));
@@ -130,22 +131,22 @@ fn interval(passes: &[RunLine]) -> SignedDuration {
     between.get(between.len() / 2).copied().unwrap_or(DEFAULT_INTERVAL).max(SignedDuration::from_secs(60))
 }
 
-/// The newest pass that came to its end, and whether it is too old to say anything of now.
-#[derive(Clone, Copy)]
-struct LastPass<'a> {
-    run: Option<&'a RunLine>,
+/// What the ledger told of all subjects.
+struct Remembered<'a> {
+    open: &'a [OpenFinding],
+    points: &'a [KnownPoint],
+    pass: Option<&'a RunLine>,
     stale: bool,
 }
 
 async fn line(
     ledger: &Ledger,
     subject: Subject,
-    open: &[OpenFinding],
-    points: &[KnownPoint],
-    last: LastPass<'_>,
+    remembered: &Remembered<'_>,
     expected: &Expected,
     now: Timestamp,
 ) -> Result<Line, LedgerError> {
+    let Remembered { open, points, pass, stale } = *remembered;
     let mut findings: Vec<OpenFinding> = open.iter().filter(|open| open.finding.subject == subject).cloned().collect();
     findings.sort_by_key(|open| (State::of(&open.finding), open.finding.code.clone()));
     let own: Vec<&KnownPoint> = points.iter().filter(|known| known.point.subject == subject).collect();
@@ -156,7 +157,7 @@ async fn line(
         None => None,
     };
     let seen = last_seen(ledger, &subject, now).await?;
-    let (standing, why) = state(&subject, &findings, seen, last);
+    let (standing, why) = state(&subject, &findings, seen, pass, stale);
     Ok(Line {
         mechanism: newest.map(|known| mechanism(&known.point)),
         restorable_to: newest.and_then(|known| known.point.covered_until),
@@ -183,14 +184,20 @@ fn mechanism(point: &RecoveryPoint) -> String {
 }
 
 /// The nearest finding decides, unless nobody looked: what was not seen by the newest pass is at best unknown.
-fn state(subject: &Subject, findings: &[OpenFinding], seen: Option<Timestamp>, last: LastPass<'_>) -> (State, String) {
+fn state(
+    subject: &Subject,
+    findings: &[OpenFinding],
+    seen: Option<Timestamp>,
+    pass: Option<&RunLine>,
+    stale: bool,
+) -> (State, String) {
     let nearest = findings.first().map(|open| (State::of(&open.finding), open.finding.code.clone()));
     // dalsegno itself has findings and no looks.
-    let unseen = match (last.run, seen) {
+    let unseen = match (pass, seen) {
         _ if subject.kind() == SubjectKind::Dalsegno => None,
         (None, _) => Some("no pass yet".to_owned()),
         (_, None) => Some("never seen".to_owned()),
-        (Some(_), Some(_)) if last.stale => Some("no pass since".to_owned()),
+        (Some(_), Some(_)) if stale => Some("no pass since".to_owned()),
         (Some(pass), Some(seen)) if seen < pass.began => Some("not seen by the last pass".to_owned()),
         _ => None,
     };

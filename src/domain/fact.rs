@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StorePart, Subject};
+use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StoreId, StorePart, Subject, SubjectKind};
 
 /// The kinds of facts; a provider names those of the first wave that it needs, a gap names the one that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,6 +64,13 @@ impl Fact {
         }
     }
 }
+
+/// The metric under which an observer is told what is left of the day's requests of its store. At or below zero the daily whole
+/// listing waits; going on from the last known key does not.
+pub const REQUESTS_LEFT: &str = "store_requests_left_count";
+
+/// The code of a gap that is there because the request budget of the day is used up.
+pub const BUDGET_USED: &str = "RequestBudgetUsed";
 
 /// A number with a time. `metric` is a word of the closed table in docs/reference/metrics.md and ends in its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,11 +201,27 @@ pub struct Observation {
     pub requests: Requests,
 }
 
-/// What is known before a provider looks: facts of the first wave, and its own memory of the last pass.
+/// What is known before a provider looks: facts of the first wave, what is left of request budgets, and its own memory of the
+/// last pass.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Facts of providers that ran before.
     pub facts: Vec<Fact>,
     /// What this provider left at its last pass.
     pub memory: Option<Memory>,
+}
+
+impl Known {
+    /// Whether nothing is left of the day's requests of a store. A store without a budget always has some.
+    pub fn budget_is_used(&self, store: &StoreId) -> bool {
+        self.facts.iter().any(|fact| match fact {
+            Fact::Sample(sample) => {
+                sample.metric == REQUESTS_LEFT
+                    && sample.subject.kind() == SubjectKind::Store
+                    && sample.subject.name() == store.0
+                    && sample.value <= 0.0
+            }
+            _ => false,
+        })
+    }
 }

@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ground::{Ground, names, say, some_of};
-use crate::domain::{Denied, FactKind, Finding, Gap, Right, Severity, StorePart, Subject, SubjectKind};
-
-/// The code that a gap carries when a store's request budget of the day is used up.
-pub const BUDGET_USED: &str = "RequestBudgetUsed";
+use crate::domain::{BUDGET_USED, Denied, FactKind, Finding, Gap, Right, Severity, StorePart, Subject, SubjectKind};
 
 /// Answers that mean "I do not know this key".
 const AUTH: &[&str] = &[
@@ -42,6 +39,7 @@ const OF_THE_STORE: &[&str] = &[
     "s3-name-unresolved",
     "s3-region-invalid",
     "s3-tls-failed",
+    "store-request-budget-used",
 ];
 
 /// Who is on the other side of a gap: causes of S3 are told only where S3 is spoken.

@@ -25,7 +25,6 @@ use crate::domain::{
 };
 
 pub use clears::{archive_clears, reads_archives, store_clears};
-pub use gaps::BUDGET_USED;
 use ground::Ground;
 
 /// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.

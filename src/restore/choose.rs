@@ -1,23 +1,21 @@
 //! `archive.choose`: the catalogue is read, the base backup chosen, and the end that recovery must reach is said beforehand.
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
 use serde_json::{Map, json};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Chosen, seconds};
 use super::retry::Patience;
 use super::settings::RestoreSubject;
 use super::trouble::Trouble;
-use crate::archive::{BackupInfo, Catalogue, Compression, History, MAX_BACKUP_INFO, MAX_HISTORY, RecoveryTarget, Refusal};
+use crate::archive::{Catalogue, RecoveryTarget, Refusal};
 use crate::domain::{Cx, Explained, Phase, Receipt};
+use crate::reader::{ArchiveReader, LookError, Pace};
 
 /// Folders of 256 segments that are listed at a time.
 const FOLDERS: usize = 4;
-/// Small objects that are read at a time.
-const SMALL: usize = 8;
 /// Parallel uploads arrive out of order: a hole this young is looked at again before anything is said.
 const YOUNG_SECONDS: f64 = 10.0;
 /// How long at most the last segment of a backup that has just ended is waited for, whatever archive_timeout says.
@@ -88,88 +86,35 @@ impl ChooseWork {
     }
 
     async fn read(&self) -> Result<Catalogue, Trouble> {
-        let root = self.of.place.root();
-        let store = &self.of.store;
-        let catalogue = self
+        let reader = ArchiveReader::new(self.of.store.clone(), self.of.place.root(), self.cancel.clone());
+        let listed = self
             .patience
             .read(|| async {
-                let mut catalogue = Catalogue::new();
-                let mut add = |object: crate::store::Listed| {
-                    if let Some(key) = object.key.strip_prefix(root.as_str()) {
-                        catalogue.add(key, object.size, &object.etag, object.last_modified);
-                    }
-                    ControlFlow::Continue(())
-                };
-                store.list(root.child("base").as_str(), None, &mut add).await?;
-                store.list_by_folder(root.child("wals").as_str(), FOLDERS, &mut add).await?;
-                Ok(catalogue)
-            })
-            .await?;
-        if catalogue.overflowed() {
-            return Err(Trouble::could_not(
-                format!("{}: more hostile or odd names than the catalogue keeps", self.of.place),
-                "run `dalsegno archive audit` and clean the archive up",
-            ));
-        }
-        self.read_small(catalogue).await
-    }
-
-    /// The records of the backups and the histories of the timelines.
-    async fn read_small(&self, mut catalogue: Catalogue) -> Result<Catalogue, Trouble> {
-        let root = self.of.place.root();
-        let ids: Vec<String> =
-            catalogue.backups().iter().filter(|(_, backup)| backup.record.is_some()).map(|(id, _)| id.clone()).collect();
-        let records = futures::stream::iter(ids)
-            .map(|id| {
-                let key = format!("{root}{}", crate::archive::backup_info_key(&id));
-                async move { self.small(&key, MAX_BACKUP_INFO).await.map(|bytes| (id, bytes)) }
-            })
-            .buffered(SMALL)
-            .collect::<Vec<_>>()
-            .await;
-        for record in records {
-            let (id, bytes) = record?;
-            let info = bytes.and_then(|bytes| BackupInfo::parse(&bytes).map_err(|error| error.to_string()));
-            catalogue.set_backup_info(&id, info);
-        }
-        let wanted: Vec<(u32, Compression)> =
-            catalogue.histories().iter().map(|(timeline, object)| (*timeline, object.compression)).collect();
-        for (timeline, compression) in wanted {
-            let key = format!("{root}{}", crate::archive::history_key(timeline, compression));
-            let history = match self.small(&key, MAX_HISTORY).await? {
-                Ok(bytes) => inflate(compression, &bytes)
-                    .and_then(|text| History::parse(timeline, &text).map_err(|error| error.to_string())),
-                Err(why) => Err(why),
-            };
-            catalogue.set_history(timeline, history);
-        }
-        Ok(catalogue)
-    }
-
-    /// A small object; one that is too large is a fault of the archive, said by the inner result.
-    async fn small(&self, key: &str, cap: u64) -> Result<Result<bytes::Bytes, String>, Trouble> {
-        use crate::store::StoreError;
-        self.patience
-            .read(|| async {
-                match self.of.store.get(key, cap).await {
-                    Ok(object) => Ok(Ok(object.bytes)),
-                    Err(error @ StoreError::TooLarge { .. }) => Ok(Err(error.to_string())),
-                    Err(error) => Err(error),
+                match reader.list_whole(Pace::Fast { pages: FOLDERS }).await {
+                    Err(LookError::Store(error)) => Err(error),
+                    other => Ok(other),
                 }
             })
-            .await
+            .await?;
+        // Held, since each attempt goes on with what the one before has read.
+        let catalogue = Mutex::new(listed.map_err(|error| not_listed(&error))?);
+        self.patience
+            .read(|| async {
+                let end = reader.read_for_choice(&mut *catalogue.lock().await).await;
+                end.failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+            })
+            .await?;
+        Ok(catalogue.into_inner())
     }
 }
 
-/// Inflates a history, at most [`MAX_HISTORY`] bytes of it.
-pub fn inflate(compression: Compression, bytes: &bytes::Bytes) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let mut text = Vec::new();
-    compression
-        .reader(std::io::Cursor::new(bytes.clone()))
-        .and_then(|reader| reader.take(MAX_HISTORY).read_to_end(&mut text))
-        .map_err(|error| format!("does not inflate: {error}"))?;
-    Ok(text)
+fn not_listed(error: &LookError) -> Trouble {
+    match error {
+        LookError::Stopped { .. } => Trouble::Cancelled,
+        LookError::TooMuch { .. } | LookError::Store(_) => {
+            Trouble::could_not(error.to_string(), "run `dalsegno archive audit` and clean the archive up")
+        }
+    }
 }
 
 fn refused(refusal: &Refusal, of: &RestoreSubject) -> Trouble {

@@ -1,10 +1,12 @@
 //! The sandbox folder: its name, its marker, how it is made and removed. What bears no marker of ours is never touched.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
 use super::process::ProcessMark;
@@ -27,6 +29,9 @@ pub const NEW: &str = "new";
 pub const GONE: &str = "gone";
 /// `sun_path` of Linux holds 108 bytes with the NUL (unix(7)).
 const SOCKET_PATH_LIMIT: usize = 107;
+
+/// How long a keeper that removes its sandbox may take.
+const LETS_GO: Duration = Duration::from_secs(3);
 
 /// What says that a folder is ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +155,28 @@ impl Sandbox {
         ))
     }
 
+    /// Takes the lock of the marker, which the keeper holds for its life: a process in another pid namespace looks dead by its
+    /// number, and a lock tells nevertheless. `None`: somebody has it.
+    pub fn lock(&self) -> io::Result<Option<File>> {
+        let marker = fs::OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(self.folder.join(MARKER))?;
+        match marker.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // A file system without locks tells nothing: the process numbers must do.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(marker)),
+        }
+    }
+
+    /// A keeper that is at work on the same removal lets go in a moment.
+    fn lock_in_a_moment(&self) -> io::Result<Option<File>> {
+        let until = Instant::now() + LETS_GO;
+        loop {
+            match self.lock()? {
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+                taken => return Ok(taken),
+            }
+        }
+    }
+
     /// Removes a sandbox of ours, the marker last: a kill in the middle leaves something that can still be recognised.
     pub fn remove(&self) -> io::Result<bool> {
         let Ok(entries) = fs::read_dir(&self.folder) else {
@@ -158,6 +185,12 @@ impl Sandbox {
         if self.marker().is_none() {
             return Err(io::Error::other(format!("{} bears no marker of ours", self.folder.display())));
         }
+        let Some(_lock) = self.lock_in_a_moment()? else {
+            return Err(io::Error::other(format!(
+                "{} is held by a process that cannot be seen from here (another container?)",
+                self.folder.display()
+            )));
+        };
         for entry in entries {
             let entry = entry?;
             if entry.file_name() == MARKER {

@@ -9,7 +9,7 @@ use crate::domain::{Dialect, LifecycleRule, Requests, Setting, StoreId};
 use crate::tap::objects::{GetAsk, ListAsk, ListPage, Seen, VersionsPage, WireUpload};
 use crate::tap::{Answer, CallError, ObjectCalls};
 
-/// An object store. Cheap to clone; clones share the meter.
+/// An object store. Cheap to clone; clones share the meter, [`Store::metered`] gives one of its own.
 #[derive(Clone)]
 pub struct Store {
     pub(super) inner: Arc<Inner>,
@@ -59,6 +59,12 @@ impl Store {
     /// A store over any form of the calls: recording, replaying.
     pub fn over(identity: StoreIdentity, calls: Arc<dyn ObjectCalls>) -> Self {
         Self { inner: Arc::new(Inner { identity, calls, meter: Mutex::default() }) }
+    }
+
+    /// The same store with a meter of its own: for whoever must tell what they asked, beside others who ask at the same time.
+    #[must_use]
+    pub fn metered(&self) -> Self {
+        Self::over(self.inner.identity.clone(), self.inner.calls.clone())
     }
 
     /// Its name in the configuration.

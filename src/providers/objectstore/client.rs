@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{LifecycleRule, Memory, Prefix, Right, Setting, StorePart, UploadSeen};
+use crate::domain::{Known, LifecycleRule, Memory, Prefix, Right, Setting, StorePart, UploadSeen};
 use crate::store::{Listed, Store, StoreError};
 
 /// So many unfinished uploads are told per prefix.
@@ -85,13 +85,13 @@ struct Kept {
 }
 
 /// Asks. Nothing here writes.
-pub(super) async fn look(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp) -> Look {
+pub(super) async fn look(store: &Store, prefixes: &[Prefix], known: &Known, now: Timestamp) -> Look {
     let first = prefixes.first().map_or("", Prefix::as_str);
     let listed = store.peek(first).await;
     let mut look = Look { listed, ..Look::nothing() };
     // A store that does not answer, or not to these keys, is not asked eight times more.
     if matches!(look.listed, Ok(_) | Err(StoreError::AccessDenied { .. })) {
-        ask_more(store, prefixes, memory, now, &mut look).await;
+        ask_more(store, prefixes, known, now, &mut look).await;
     }
     let seen = store.last_seen();
     look.skew_seconds = seen.skew_seconds;
@@ -99,7 +99,7 @@ pub(super) async fn look(store: &Store, prefixes: &[Prefix], memory: Option<&Mem
     look
 }
 
-async fn ask_more(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp, look: &mut Look) {
+async fn ask_more(store: &Store, prefixes: &[Prefix], known: &Known, now: Timestamp, look: &mut Look) {
     let key = look.listed.as_ref().ok().and_then(Option::as_ref).map(|object| object.key.as_str());
     let (region, read, versioning, object_lock, lifecycle, uploads) = tokio::join!(
         store.head_bucket(),
@@ -117,14 +117,16 @@ async fn ask_more(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, n
     look.lifecycle = look.answered(StorePart::Lifecycle, lifecycle).unwrap_or(Setting::NotAsked);
     look.uploads = look.answered(StorePart::Uploads, uploads).unwrap_or(Setting::NotAsked);
     if matches!(look.versioning, Setting::Set(_)) {
-        sum_versions(store, prefixes, memory, now, look).await;
+        sum_versions(store, prefixes, known, now, look).await;
     }
 }
 
-/// Once a day; a sum that failed is asked for again at the next pass, and the one before stands until then.
-async fn sum_versions(store: &Store, prefixes: &[Prefix], memory: Option<&Memory>, now: Timestamp, look: &mut Look) {
+/// Once a day, unless the budget of requests is used up; a sum that failed is asked for again at the next pass, and the one before stands until then.
+async fn sum_versions(store: &Store, prefixes: &[Prefix], known: &Known, now: Timestamp, look: &mut Look) {
+    let memory = known.memory.as_ref();
     let mut kept: Kept = memory.and_then(|memory| serde_json::from_value(memory.0.clone()).ok()).unwrap_or_default();
-    if kept.versions_at.is_none_or(|at| now.duration_since(at).as_secs_f64() >= VERSIONS_EVERY) {
+    let due = kept.versions_at.is_none_or(|at| now.duration_since(at).as_secs_f64() >= VERSIONS_EVERY);
+    if due && !known.budget_is_used(store.id()) {
         let answer = version_bytes(store, prefixes).await;
         let denied = matches!(answer, Err(StoreError::AccessDenied { .. }));
         if let Some(version_bytes) = look.answered(StorePart::Versions, answer.or_else(refused)) {

@@ -202,6 +202,14 @@ fn check_endpoint(endpoint: &str, complaints: &mut Vec<Complaint>) -> String {
         refuse("the endpoint carries a user name or password".to_owned(), "put keys below read:, by reference");
         return format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default());
     }
+    if rest.contains(['?', '#']) {
+        // A query may be a token: not repeated either.
+        refuse(
+            "the endpoint carries a query or a fragment".to_owned(),
+            "write scheme, host and port only, as in https://minio.lan:9000",
+        );
+        return format!("{scheme}://{authority}");
+    }
     if names_no_host(authority) {
         refuse(format!("\"{endpoint}\" names no host"), "write scheme, host and port only, as in https://minio.lan:9000");
         return endpoint.to_owned();

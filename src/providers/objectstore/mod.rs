@@ -44,7 +44,7 @@ impl Observe for ObjectStore {
         ProviderId(format!("store/{}", self.settings.id))
     }
 
-    fn covers(&self) -> Vec<(Subject, FactKind)> {
+    fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {
         vec![(self.settings.subject.clone(), FactKind::Store)]
     }
 
@@ -54,7 +54,7 @@ impl Observe for ObjectStore {
 
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
         let store = match &self.store {
-            Ok(store) => store,
+            Ok(store) => store.metered(),
             Err(error) => {
                 // The settings themselves are the fault then: the fact carries them, so that the fault can be named.
                 let fact = facts::fact(&self.settings, client::Look::not_asked(error.clone()), None);
@@ -65,9 +65,7 @@ impl Observe for ObjectStore {
                 };
             }
         };
-        let before = store.requests();
-        let (look, certificate) =
-            tokio::join!(client::look(store, &self.prefixes, known.memory.as_ref(), cx.now), self.certificate());
+        let (look, certificate) = tokio::join!(client::look(&store, &self.prefixes, known, cx.now), self.certificate());
         let mut observation = Observation { memory: look.memory.clone(), ..Observation::default() };
         if let Err(error) = &look.listed {
             // A refused list is a fact about the key's rights; everything else means that we could not look.
@@ -96,7 +94,7 @@ impl Observe for ObjectStore {
             let fact = facts::fact(&self.settings, look, certificate.as_ref());
             observation.facts.push(Fact::Store(Box::new(fact)));
         }
-        observation.requests = store.requests() - before;
+        observation.requests = store.requests();
         observation
     }
 }

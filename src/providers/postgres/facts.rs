@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::client::{LookError, ReadEnd};
 use super::config::PostgresSettings;
-use crate::domain::{ArchiveFact, Control, Denied, Explained, Fact, FactKind, Gap, Mechanism, RecoveryPoint, Sample};
+use crate::domain::{
+    ArchiveFact, BUDGET_USED, Control, Denied, Explained, Fact, FactKind, Gap, Mechanism, RecoveryPoint, Sample,
+};
+use crate::reader::{LookError, ReadEnd};
 use crate::store::StoreError;
 
 /// The recovery points of an archive: one per window.
@@ -65,6 +67,18 @@ pub(super) fn gap_of_look(settings: &PostgresSettings, error: &LookError) -> Gap
                 settings.subject.name()
             ),
         ),
+    }
+}
+
+/// The gap for a whole listing that waits: what is deleted in the middle of the archive is not seen until then.
+pub(super) fn gap_of_budget(settings: &PostgresSettings, listed_whole: Timestamp) -> Gap {
+    Gap {
+        subject: settings.subject.clone(),
+        what: FactKind::Sample,
+        why: Denied::NotAsked,
+        code: Some(BUDGET_USED.to_owned()),
+        detail: format!("the whole listing waits; the last one was at {listed_whole}"),
+        hint: format!("raise stores.{}.requests-per-day, or run less often", settings.place.store),
     }
 }
 

@@ -1,6 +1,5 @@
 //! PostgreSQL archives in an object store: listed incrementally, read sparingly, never written to.
 
-mod client;
 pub mod config;
 mod facts;
 mod memory;
@@ -8,12 +7,12 @@ mod memory;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-pub use client::{ArchiveClient, LookError, Pace, ReadEnd};
 use config::PostgresSettings;
 use memory::Kept;
 
 use crate::archive::{Catalogue, SegmentName};
 use crate::domain::{ArchiveFact, Cx, FactKind, Gap, Known, Observation, Observe, ProviderId, Subject};
+use crate::reader::{ArchiveReader, LookError, Pace, ReadEnd};
 use crate::store::{Store, StoreError};
 
 /// When a pass lists everything. An incremental listing does not see what was deleted.
@@ -76,26 +75,26 @@ impl PostgresArchive {
         &self.settings
     }
 
-    fn client(&self, cx: &Cx) -> ArchiveClient {
-        ArchiveClient::new(self.store.clone(), self.settings.place.root(), cx.cancel.clone())
+    fn reader(&self, store: Store, cx: &Cx) -> ArchiveReader {
+        ArchiveReader::new(store, self.settings.place.root(), cx.cancel.clone())
     }
 
     /// Lists and reads all of it, as fast as it goes and without memory: for a person who waits. What could not be looked at comes
     /// back as gaps; without a fact nothing is known.
     pub async fn audit(&self, cx: &Cx, depth: Depth) -> (Option<ArchiveFact>, Vec<Gap>) {
-        let client = self.client(cx);
-        let mut catalogue = match client.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
+        let reader = self.reader(self.store.clone(), cx);
+        let mut catalogue = match reader.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
             Ok(catalogue) => catalogue,
             Err(error) => return (None, vec![facts::gap_of_look(&self.settings, &error)]),
         };
-        let mut end = client.read_small(&mut catalogue).await;
+        let mut end = reader.read_small(&mut catalogue).await;
         settle(&mut catalogue, &mut end);
         let mut gaps: Vec<Gap> = facts::gap_of_read(&self.settings, &end).into_iter().collect();
         if !gaps.is_empty() {
             return (None, gaps);
         }
         if depth == Depth::Headers {
-            let headers = client.read_headers(&mut catalogue).await;
+            let headers = reader.read_headers(&mut catalogue).await;
             gaps.extend(facts::gap_of_read(&self.settings, &headers));
         }
         (Some(self.fact(&catalogue, cx.now, &[])), gaps)
@@ -105,20 +104,27 @@ impl PostgresArchive {
         catalogue.fact(&self.settings.subject, &self.settings.place, now, self.settings.system_id, known)
     }
 
-    /// Lists what is needed. The moment is that of the last whole listing.
-    async fn list(&self, cx: &Cx, client: &ArchiveClient, kept: Option<Kept>) -> Result<(Catalogue, Timestamp), LookError> {
+    /// Lists what is needed. The moment is that of the last whole listing. One that is due waits while the store's budget of
+    /// requests is used up; the first one does not wait, since without it nothing is known.
+    async fn list(
+        &self,
+        cx: &Cx,
+        reader: &ArchiveReader,
+        kept: Option<Kept>,
+        wait: bool,
+    ) -> Result<(Catalogue, Timestamp), LookError> {
         if let Some(kept) = kept {
-            if !self.whole_is_due(&kept, cx.now) {
+            if wait || !self.whole_is_due(&kept, cx.now) {
                 let mut catalogue = kept.catalogue;
                 let holes = holes(&self.fact(&catalogue, cx.now, &[]));
-                client.list_more(&mut catalogue, &holes).await?;
+                reader.list_more(&mut catalogue, &holes).await?;
                 return Ok((catalogue, kept.listed_whole));
             }
-            let mut catalogue = client.list_whole(Pace::Cheap).await?;
+            let mut catalogue = reader.list_whole(Pace::Cheap).await?;
             catalogue.carry_over(kept.catalogue);
             return Ok((catalogue, cx.now));
         }
-        Ok((client.list_whole(Pace::Cheap).await?, cx.now))
+        Ok((reader.list_whole(Pace::Cheap).await?, cx.now))
     }
 
     fn whole_is_due(&self, kept: &Kept, now: Timestamp) -> bool {
@@ -127,12 +133,15 @@ impl PostgresArchive {
         kept.catalogue.counts().0 <= self.rule.small || age >= self.rule.whole_every || age < SignedDuration::ZERO
     }
 
-    async fn look(&self, cx: &Cx, known: &Known) -> Observation {
-        let client = self.client(cx);
+    async fn look(&self, reader: &ArchiveReader, cx: &Cx, known: &Known) -> Observation {
         let kept = Kept::of(known.memory.as_ref(), &self.settings.place);
         let known_backups = kept.as_ref().map(|kept| kept.backups.clone()).unwrap_or_default();
         let mut seen = Observation::default();
-        let (mut catalogue, listed_whole) = match self.list(cx, &client, kept).await {
+        let wait = known.budget_is_used(&self.settings.place.store);
+        if let Some(kept) = kept.as_ref().filter(|kept| wait && self.whole_is_due(kept, cx.now)) {
+            seen.gaps.push(facts::gap_of_budget(&self.settings, kept.listed_whole));
+        }
+        let (mut catalogue, listed_whole) = match self.list(cx, reader, kept, wait).await {
             Ok(listed) => listed,
             Err(error) => {
                 seen.gaps.push(facts::gap_of_look(&self.settings, &error));
@@ -140,7 +149,7 @@ impl PostgresArchive {
             }
         };
         if catalogue.counts().0 == 0 {
-            match client.neighbours(&self.settings.place.prefix).await {
+            match reader.neighbours(&self.settings.place.prefix).await {
                 Ok(neighbours) => seen.controls.push(facts::control(&self.settings, &neighbours)),
                 Err(error) => {
                     seen.gaps.push(facts::gap_of_look(&self.settings, &error.into()));
@@ -148,14 +157,14 @@ impl PostgresArchive {
                 }
             }
         }
-        let mut end = client.read_small(&mut catalogue).await;
+        let mut end = reader.read_small(&mut catalogue).await;
         settle(&mut catalogue, &mut end);
         if let Some(gap) = facts::gap_of_read(&self.settings, &end) {
             // Without its records nobody can judge an archive: no fact, so that nothing is called missing that was not read.
             seen.gaps.push(gap);
             return seen;
         }
-        let headers = client.read_headers(&mut catalogue).await;
+        let headers = reader.read_headers(&mut catalogue).await;
         if let Some(gap) = facts::gap_of_read(&self.settings, &headers) {
             seen.gaps.push(gap);
         }
@@ -172,7 +181,7 @@ impl Observe for PostgresArchive {
         ProviderId(format!("postgres/{}", self.settings.name))
     }
 
-    fn covers(&self) -> Vec<(Subject, FactKind)> {
+    fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {
         vec![(self.settings.subject.clone(), FactKind::Archive)]
     }
 
@@ -181,9 +190,10 @@ impl Observe for PostgresArchive {
     }
 
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
-        let before = self.store.requests();
-        let mut seen = self.look(cx, known).await;
-        seen.requests = self.store.requests() - before;
+        // Other observers ask the same store at the same time: what is counted here is ours alone.
+        let store = self.store.metered();
+        let mut seen = self.look(&self.reader(store.clone(), cx), cx, known).await;
+        seen.requests = store.requests();
         seen
     }
 }

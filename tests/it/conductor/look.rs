@@ -49,8 +49,17 @@ async fn a_cancelled_look_ends_at_once_and_says_so() {
     let site = Site::new(vec![hanging]).await;
     let cx = cx(now());
     cx.cancel.cancel();
-    let checked =
-        dalsegno::conductor::check(&site.looks, &site.expected, None, None, Duration::from_secs(30), RULE, &cx).await.unwrap();
+    let checked = dalsegno::conductor::check(
+        &site.looks,
+        &site.expected,
+        dalsegno::conductor::Before::Nothing,
+        None,
+        Duration::from_secs(30),
+        RULE,
+        &cx,
+    )
+    .await
+    .unwrap();
     assert_eq!(checked.findings[0].code, "look-not-made");
     assert_eq!(checked.exit, ExitCode::CouldNotLook);
 }

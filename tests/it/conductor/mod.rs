@@ -2,7 +2,7 @@
 
 mod look;
 mod outcome;
-mod pass;
+pub(crate) mod pass;
 mod say;
 mod scene;
 mod screens;

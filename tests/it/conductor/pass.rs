@@ -1,6 +1,7 @@
-use dalsegno::conductor::{Budget, LOOK_SECONDS, REQUESTS_LEFT, Swept};
+use dalsegno::conductor::{Before, Budget, LOOK_SECONDS, Swept};
 use dalsegno::domain::{
-    Change, Denied, ExitCode, Fact, FactKind, Gap, LifecycleRule, Observation, Requests, Setting, StoreFact, StoreId, StorePart,
+    Change, Denied, ExitCode, Fact, FactKind, Gap, LifecycleRule, Observation, REQUESTS_LEFT, Requests, Setting, StoreFact,
+    StoreId, StorePart,
 };
 use dalsegno::ledger::{HistoryFilter, RunState};
 
@@ -249,10 +250,17 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
     let other = Told::new("postgres/auth", vec![(db("auth"), FactKind::Archive)], dark());
     let site = Site::new(vec![the_store(), the_archive(), other.clone()]).await;
     let limit = std::time::Duration::from_secs(5);
-    let checked =
-        dalsegno::conductor::check(&site.looks, &site.expected, Some(&site.ledger), Some("pg/app"), limit, RULE, &cx(now()))
-            .await
-            .unwrap();
+    let checked = dalsegno::conductor::check(
+        &site.looks,
+        &site.expected,
+        Before::Everything(&site.ledger),
+        Some("pg/app"),
+        limit,
+        RULE,
+        &cx(now()),
+    )
+    .await
+    .unwrap();
     assert_eq!((checked.exit, checked.findings), (ExitCode::Fine, vec![]));
     assert_eq!(checked.seen, [db("app"), store_subject()]);
     assert!(other.known.lock().unwrap().is_empty());
@@ -266,7 +274,8 @@ async fn without_a_ledger_a_check_does_not_claim_that_nothing_was_ever_drilled()
     let mut site = Site::new(vec![the_store(), the_archive()]).await;
     let drill_every = Some(35.0 * 86_400.0);
     site.expected.policies.insert(db("app"), dalsegno::domain::Policy { drill_every_seconds: drill_every, ..Default::default() });
-    for (ledger, exit) in [(None, ExitCode::CouldNotLook), (Some(&site.ledger), ExitCode::Findings)] {
+    use dalsegno::conductor::Before;
+    for (ledger, exit) in [(Before::Nothing, ExitCode::CouldNotLook), (Before::Everything(&site.ledger), ExitCode::Findings)] {
         let limit = std::time::Duration::from_secs(5);
         let checked =
             dalsegno::conductor::check(&site.looks, &site.expected, ledger, None, limit, RULE, &cx(now())).await.unwrap();

@@ -1,5 +1,4 @@
-use dalsegno::domain::{Denied, FactKind, Gap, Placeholder, Severity, StorePart, Subject};
-use dalsegno::policy::BUDGET_USED;
+use dalsegno::domain::{BUDGET_USED, Denied, FactKind, Gap, Placeholder, Severity, StorePart, Subject};
 
 use super::scene::{Scene, archive, db, store, store_subject};
 
@@ -114,6 +113,15 @@ fn a_subject_with_neither_fact_nor_gap_is_a_bug_of_ours() {
 fn a_used_up_request_budget_is_told() {
     let scene = Scene::healthy().gap(gap(store_subject(), FactKind::Sample, Denied::NotAsked, Some(BUDGET_USED)));
     assert!(scene.only("store-request-budget-used", Severity::Warning).could_not_look);
+}
+
+#[test]
+fn an_archive_whose_whole_listing_waits_is_told_with_its_store() {
+    let used = |subject| gap(subject, FactKind::Sample, Denied::NotAsked, Some(BUDGET_USED));
+    let scene = Scene::healthy().gap(used(store_subject())).gap(Gap { detail: "the listing waits".into(), ..used(db("app")) });
+    let finding = scene.only("store-request-budget-used", Severity::Warning);
+    assert_eq!(finding.subject, store_subject());
+    assert!(finding.evidence.iter().any(|line| line.contains("pg/") && line.ends_with("the listing waits")), "{finding:?}");
 }
 
 #[test]

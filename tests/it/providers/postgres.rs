@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dalsegno::archive::{SegmentName, SegmentSize};
 use dalsegno::domain::{
-    ArchiveFact, ArchivePlace, BackupStatus, Cx, Denied, Fact, FactKind, Keep, Known, Memory, Observation, Observe, Policy,
-    Prefix, Quiet, RunId, Secret, StoreId, Subject, SubjectKind,
+    ArchiveFact, ArchivePlace, BUDGET_USED, BackupStatus, Cx, Denied, Fact, FactKind, Keep, Known, Memory, Observation, Observe,
+    Policy, Prefix, Quiet, REQUESTS_LEFT, Requests, RunId, Sample, Secret, StoreId, Subject, SubjectKind,
 };
 use dalsegno::providers::postgres::config::PostgresSettings;
 use dalsegno::providers::postgres::{Depth, ListingRule, PostgresArchive};
@@ -239,6 +239,56 @@ async fn an_incremental_pass_sees_what_came_and_a_whole_one_what_went() {
     assert_eq!(fact(&fourth).backups[0].missing_wal, [name(2, 8).to_string()]);
 }
 
+fn left(store: &str, value: f64) -> Fact {
+    let subject = Subject::new(SubjectKind::Store, &["home", store]);
+    Fact::Sample(Sample { subject, metric: REQUESTS_LEFT.to_owned(), value, at: Timestamp::now() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_listing_waits_while_the_budget_of_its_store_is_used_up() {
+    let Some(bench) = Bench::new("postgres provider").await else { return };
+    bench.wal(1, 1..=6).await;
+    bench.backup("20261130T090000", 1, 2).await;
+    let provider = bench.incremental();
+    // The first listing does not wait: without it nothing is known.
+    let used = |memory| Known { facts: vec![left("lab", 0.0)], memory };
+    let first = provider.observe(&cx(), &used(None)).await;
+    assert!(first.gaps.is_empty() && fact(&first).gaps.is_empty(), "{:?}", first.gaps);
+    bench.delete(&key(1, 4)).await;
+    bench.wal(1, [7]).await;
+    // Not due yet: nothing waits, and nothing is said.
+    let second = provider.observe(&cx(), &used(first.memory)).await;
+    assert!(second.gaps.is_empty(), "{:?}", second.gaps);
+    let tomorrow = cx_at(Timestamp::now() + SignedDuration::from_hours(25));
+    let waits = provider.observe(&tomorrow, &used(second.memory.clone())).await;
+    let gap = waits.gaps.iter().find(|gap| gap.code.as_deref() == Some(BUDGET_USED)).expect("the waiting is told");
+    assert_eq!((&gap.subject, gap.what), (&provider.covers(&Known::default())[0].0, FactKind::Sample));
+    assert!(gap.detail.contains("the whole listing waits") && gap.hint.contains("stores.lab.requests-per-day"), "{gap:?}");
+    assert!(fact(&waits).gaps.is_empty(), "what went is not seen");
+    assert_eq!(fact(&waits).end.as_ref().unwrap().segment, name(1, 7).to_string(), "what came is");
+    // Some is left, or it is another store's budget: nothing waits, also after it has waited.
+    for (facts, memory) in [(vec![left("lab", 1.0)], second.memory), (vec![left("other", -5.0)], waits.memory)] {
+        let seen = provider.observe(&tomorrow, &Known { facts, memory }).await;
+        assert!(seen.gaps.is_empty(), "{:?}", seen.gaps);
+        assert_eq!(fact(&seen).gaps[0].first, name(1, 4).to_string());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn observers_that_share_a_store_count_their_own_requests() {
+    let Some(bench) = Bench::new("postgres provider").await else { return };
+    bench.wal(1, 1..=6).await;
+    bench.backup("20261130T090000", 1, 2).await;
+    let store = bench.store(&bench.keys);
+    let full = PostgresArchive::new(settings(&bench.bucket, "db"), store.clone());
+    let empty = PostgresArchive::new(settings(&bench.bucket, "nothing"), store.clone());
+    let (full_alone, empty_alone) = (pass(&full, None).await.requests, pass(&empty, None).await.requests);
+    assert!(full_alone.class_b > 0 && empty_alone.class_b == 0, "{full_alone:?} {empty_alone:?}");
+    let (full, more, empty) = tokio::join!(pass(&full, None), pass(&full, None), pass(&empty, None));
+    assert_eq!((full.requests, more.requests, empty.requests), (full_alone, full_alone, empty_alone));
+    assert_eq!(store.requests(), Requests::default(), "nor do they count on the meter of the one who opened it");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archive_that_cannot_be_listed_is_a_gap_and_an_empty_one_is_proven_empty() {
     let Some(bench) = Bench::new("postgres provider").await else { return };
@@ -251,7 +301,7 @@ async fn an_archive_that_cannot_be_listed_is_a_gap_and_an_empty_one_is_proven_em
         assert_eq!(seen.gaps.len(), 1);
         assert!(matches!(seen.gaps[0].why, Denied::Denied { .. }), "{:?}", seen.gaps);
         assert!(seen.gaps[0].code.is_some() && !seen.gaps[0].hint.is_empty());
-        assert_eq!(seen.gaps[0].subject, provider.covers()[0].0);
+        assert_eq!(seen.gaps[0].subject, provider.covers(&Known::default())[0].0);
     }
     let provider = PostgresArchive::new(settings("no-such-bucket", "db"), {
         let secret = |text: &str| Secret::new(text.to_owned());

@@ -4,5 +4,6 @@
 
 mod http;
 mod record_replay;
+mod round_trip;
 mod secrets;
 mod tls;
