@@ -65,7 +65,7 @@ impl Observe for NotConfigured {
         ProviderId("configuration".to_owned())
     }
 
-    fn covers(&self) -> Vec<(Subject, FactKind)> {
+    fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {
         self.gaps.iter().map(|gap| (gap.subject.clone(), gap.what)).collect()
     }
 

@@ -89,6 +89,7 @@ impl App {
             policies: settings.postgres.iter().map(|of| (of.subject.clone(), of.policy)).collect(),
             placeholders: self.loaded.placeholders.clone(),
             rests_on: self.loaded.rests_on.clone(),
+            isolation: Some(settings.drill.isolation),
         }
     }
 

@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{App, AppError, stores};
 use crate::archive::Catalogue;
-use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
+use crate::conductor::{ExitRule, LEDGER_FILE, Pass, PassOutcome, Swept, pass, remember, remembered, without_ledger};
 use crate::config;
 use crate::domain::{Cx, Evidence, Quiet, RunId, Subject};
 use crate::ledger::Ledger;
+use crate::policy::Proof;
 use crate::process::Process;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::objectstore::keep::KeepArchive;
@@ -97,19 +98,26 @@ impl App {
         write("config.yaml", config)?;
         if let Some(ledger) = ledger {
             let lines: Vec<String> = self.drills_to_remember(ledger).await?.into_iter().filter_map(remembered).collect();
-            if !lines.is_empty() {
-                write("ledger.jsonl", lines.concat())?;
-            }
+            write(LEDGER_FILE, lines.concat())?;
         }
         Ok(making.recorder.finish()?)
     }
 
-    /// The newest drill of each subject, and the newest proof of each place: a drill that failed since does not hide it.
+    /// What decides of each subject: its newest drill, its newest failure, and its newest proof where it lies now.
     async fn drills_to_remember(&self, ledger: &Ledger) -> Result<Vec<Evidence>, AppError> {
-        let mut drills = ledger.last_drills().await?;
+        let isolation = self.expected().isolation;
+        let counts = |evidence: &Evidence| Proof::from(evidence).counts(isolation);
+        let mut found = ledger.last_drills().await?;
         for of in &self.settings().postgres {
-            let proof = ledger.last_proof(&of.subject, &of.place.clone().into()).await?;
-            drills.extend(proof.filter(|proof| drills.iter().all(|known| known.run != proof.run)));
+            let place = Some(of.place.clone().into());
+            found.extend(ledger.last_failed(&of.subject, place.as_ref()).await?);
+            found.extend(ledger.last_proof(&of.subject, place.as_ref(), &counts).await?);
+        }
+        let mut drills: Vec<Evidence> = Vec::new();
+        for evidence in found {
+            if drills.iter().all(|known| known.run != evidence.run) {
+                drills.push(evidence);
+            }
         }
         drills.sort_by_key(|drill| drill.ended);
         Ok(drills)
@@ -153,7 +161,8 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
     if let Some(ledger) = opened {
         ledger.close().await;
     }
-    last.ok_or(AppError::NoPass)
+    let outcome = last.ok_or(AppError::NoPass)?;
+    Ok(if folder.join(LEDGER_FILE).exists() { outcome } else { without_ledger(outcome, rule) })
 }
 
 /// The catalogues of the last pass of a recording, by subject: for what only shows in the answer to an act.

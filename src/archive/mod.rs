@@ -36,6 +36,7 @@ mod lz4;
 mod name;
 mod plan;
 mod refusal;
+mod tail;
 mod target;
 mod wals;
 
@@ -52,4 +53,5 @@ pub use label::{BackupLabel, LabelError};
 pub use name::{Lsn, NameError, SegmentName, SegmentSize, Timeline};
 pub use plan::{BaseObject, HistoryFile, PlannedSegment, RestorePlan, SegmentRange, Stretch};
 pub use refusal::Refusal;
+pub use tail::{TailFault, WAL_PAGE, check_tail};
 pub use target::{RecoveryTarget, TargetError};

@@ -12,7 +12,7 @@ use super::failure::say;
 use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
 use crate::app::{App, AppError, Ledger, VERBS, probe_named};
 use crate::conductor::{self, Before, Pass};
-use crate::domain::{ExitCode, Progress};
+use crate::domain::{ExitCode, Known, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
 const DRILL_LIMIT: Duration = Duration::from_hours(24);
@@ -108,7 +108,7 @@ impl Desk<'_> {
         let now = Timestamp::now();
         let book = app.ledger(now).await?;
         let mut expected = app.expected();
-        expected.covers = app.looks().iter().flat_map(|look| look.observer.covers()).collect();
+        expected.covers = app.looks().iter().flat_map(|look| look.observer.covers(&Known::default())).collect();
         let status = conductor::status(&book, &expected, &app.settings().site, now).await?;
         status::show(status, args, self.out)
     }

@@ -66,6 +66,7 @@ pub fn table(status: &Status, out: &Out) -> String {
 
 fn row(line: &Line, status: &Status, subjects: &[&Subject], out: &Out) -> Vec<String> {
     let restorable = match (line.restorable_to, line.subject.kind()) {
+        (Some(at), _) if line.rpo_budget_seconds.is_none() => format!("{} (no RPO)", age(at, status.now)),
         (Some(at), _) => age(at, status.now),
         (None, SubjectKind::Pg) => "?".to_owned(),
         (None, _) => "-".to_owned(),

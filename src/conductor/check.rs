@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::look::{Look, Wave, read_by, waves};
+use super::look::{Look, covers_of, look_in_waves, with_covers};
 use super::outcome::{Counted, ExitRule, exit_of};
-use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Observation, ProviderId, Subject};
+use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Subject};
 use crate::ledger::{Ledger, LedgerError};
 use crate::policy::judge;
 
@@ -69,19 +69,24 @@ pub async fn check(
     cx: &Cx,
 ) -> Result<Checked, LedgerError> {
     let begun = Instant::now();
-    let expected = narrowed(with_covers(expected, looks), subject);
-    let asked_for: BTreeSet<&Subject> = expected.covers.iter().map(|(subject, _)| subject).collect();
+    let at_first = narrowed(with_covers(expected, &covers_of(looks)), subject);
+    let asked_for: BTreeSet<&Subject> = at_first.covers.iter().map(|(subject, _)| subject).collect();
     let wanted: Vec<Look> = looks
         .iter()
-        .filter(|look| look.observer.covers().iter().any(|(subject, _)| asked_for.contains(subject)))
+        .filter(|look| look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject)))
         .cloned()
         .collect();
-    let observations = observe(&wanted, before.memory(), limit, cx).await?;
+    let seen = look_in_waves(&wanted, Vec::new(), before.memory(), cx, || limit, async |_| Ok(())).await?;
+    let (observations, covers) = (seen.observations, seen.covers);
+    let expected = narrowed(with_covers(expected, &covers), subject);
     let proofs = match before.proofs() {
-        Some(ledger) => super::pass::proofs(ledger, &observations).await?,
+        Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
-    let judgement = judge(cx.now, &expected, &observations, &proofs);
+    let mut judgement = judge(cx.now, &expected, &observations, &proofs);
+    if before.proofs().is_none() {
+        judgement.findings.iter_mut().for_each(not_remembered);
+    }
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
     let seen: BTreeSet<Subject> =
         facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect();
@@ -96,40 +101,14 @@ pub async fn check(
     })
 }
 
-pub(super) async fn observe(
-    looks: &[Look],
-    ledger: Option<&Ledger>,
-    limit: Duration,
-    cx: &Cx,
-) -> Result<Vec<(ProviderId, Observation)>, LedgerError> {
-    let mut observations: Vec<(ProviderId, Observation)> = Vec::new();
-    for wave in waves(looks) {
-        let facts: Vec<Fact> = observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
-        let mut asked = Vec::new();
-        for look in wave {
-            let memory = match ledger {
-                Some(ledger) => ledger.recall(&look.observer.name()).await?,
-                None => None,
-            };
-            asked.push((look.clone(), Known { facts: read_by(look.observer.as_ref(), &facts), memory }));
-        }
-        let mut wave = Wave::start(asked, cx, limit);
-        while let Some(looked) = wave.next().await {
-            observations.push((looked.provider, looked.observation));
-        }
+/// Without a ledger nobody remembers drills: that none is known does not say that there was none.
+pub(super) fn not_remembered(finding: &mut Finding) {
+    if finding.code == "never-drilled" {
+        finding.could_not_look = true;
+        "whether a restore was ever proven is not known: no ledger was asked".clone_into(&mut finding.summary);
+        "drills are remembered by the ledger, and a check without it knows none".clone_into(&mut finding.cause);
+        finding.evidence.clear();
     }
-    Ok(observations)
-}
-
-/// What is expected, by configuration and by what observers say that they cover.
-pub(super) fn with_covers(expected: &Expected, looks: &[Look]) -> Expected {
-    let mut expected = expected.clone();
-    for pair in looks.iter().flat_map(|look| look.observer.covers()) {
-        if !expected.covers.contains(&pair) {
-            expected.covers.push(pair);
-        }
-    }
-    expected
 }
 
 /// Only what answers to `subject`, and what that rests on.
@@ -144,5 +123,6 @@ fn narrowed(expected: Expected, subject: Option<&str>) -> Expected {
         policies: expected.policies.into_iter().filter(|(subject, _)| keep(subject)).collect(),
         placeholders: expected.placeholders.into_iter().filter(|placeholder| keep(&placeholder.subject)).collect(),
         rests_on: expected.rests_on.into_iter().filter(|(above, _)| keep(above)).collect(),
+        isolation: expected.isolation,
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::observe;
 use super::look::Look;
+use super::look::look_in_waves;
 use crate::domain::{
     ArchiveFact, Cx, ExitCode, Fact, Gap, Observation, Placeholder, Right, Setting, StoreFact, age, bytes_in_words,
     duration_in_words,
@@ -70,8 +70,9 @@ pub async fn examine(
 ) -> Result<Examination, LedgerError> {
     let named = |name: &str| only.is_none_or(|only| name == only || name.rsplit('/').next() == Some(only));
     // A provider of the second wave needs what the first saw, so all of them look; only the named ones are shown.
-    let mut providers: Vec<Examined> = observe(looks, None, limit, cx)
-        .await?
+    let seen = look_in_waves(looks, Vec::new(), None, cx, || limit, async |_| Ok(())).await?;
+    let mut providers: Vec<Examined> = seen
+        .observations
         .iter()
         .filter(|(provider, _)| named(&provider.0))
         .map(|(provider, observation)| examined(provider.0.clone(), observation, cx))

@@ -18,8 +18,10 @@ pub(super) async fn take_in(ledger: &Ledger, drills: &Path, cx: &Cx) -> Result<V
             Err(error) => findings.push(unreadable(&path, &error)),
             Ok((evidence, digest)) => match ledger.take_in(&evidence, &digest, cx.now).await {
                 Ok(TakenIn::New | TakenIn::Known) => {}
-                Err(error @ (LedgerError::EvidenceNewer { .. } | LedgerError::EvidenceDiffers { .. })) => {
-                    findings.push(unreadable(&path, &error));
+                Err(error @ LedgerError::EvidenceNewer { .. }) => findings.push(unreadable(&path, &error)),
+                // It was read, and contradicts what was taken in before: that is seen, not unseen.
+                Err(error @ LedgerError::EvidenceDiffers { .. }) => {
+                    findings.push(Finding { could_not_look: false, ..unreadable(&path, &error) });
                 }
                 Err(error) => return Err(error),
             },
@@ -38,6 +40,6 @@ fn unreadable(path: &Path, error: &dyn Explained) -> Finding {
         evidence: vec![why.clone()],
         cause: why,
         remedy: error.hint().unwrap_or_default(),
-        could_not_look: false,
+        could_not_look: true,
     }
 }

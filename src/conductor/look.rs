@@ -7,8 +7,11 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::domain::{
-    Cx, Denied, Fact, FactKind, Gap, Known, Observation, Observe, ProviderId, Sample, StoreId, Subject, duration_in_words,
+    Cx, Denied, Expected, Fact, FactKind, Gap, Known, Observation, Observe, ProviderId, REQUESTS_LEFT, Sample, StoreId, Subject,
+    duration_in_words,
 };
+
+use crate::ledger::{Ledger, LedgerError};
 
 /// The metric that a pass keeps for each subject it saw: how long the look took. Its age tells when a subject was last seen.
 pub const LOOK_SECONDS: &str = "look_seconds";
@@ -83,7 +86,7 @@ async fn within(look: Look, known: Known, cx: Cx, limit: Duration) -> Looked {
     let begun = Instant::now();
     let provider = look.observer.name();
     let cx = Cx { deadline: begun + limit, ..cx };
-    let covers = look.observer.covers();
+    let covers = look.observer.covers(&known);
     let task = AbortOnDropHandle::new(tokio::spawn({
         let (observer, cx) = (look.observer.clone(), cx.clone());
         async move { observer.observe(&cx, &known).await }
@@ -116,13 +119,65 @@ fn unseen(covers: &[(Subject, FactKind)], why: &Denied, detail: &str, hint: &str
     Observation { gaps: covers.iter().map(gap).collect(), ..Observation::default() }
 }
 
-/// What an observer of the second wave is given: facts of the kinds that it reads.
-pub(super) fn read_by(observer: &dyn Observe, facts: &[Fact]) -> Vec<Fact> {
-    facts.iter().filter(|fact| observer.reads().contains(&fact.kind())).cloned().collect()
+/// What was seen, and what had to be.
+pub(super) struct Seen {
+    /// By whom, what.
+    pub(super) observations: Vec<(ProviderId, Observation)>,
+    /// What the observers said that they cover, when their wave began.
+    pub(super) covers: Vec<(Subject, FactKind)>,
 }
 
-/// First those that need nothing, then those that read what the first saw.
-pub(super) fn waves(looks: &[Look]) -> [Vec<&Look>; 2] {
+/// First those that need nothing, then those that read what the first saw. `begun` is known before anybody looks; `keep` is given
+/// what arrives as it arrives; `limit` is asked when a wave begins.
+pub(super) async fn look_in_waves(
+    looks: &[Look],
+    begun: Vec<(ProviderId, Observation)>,
+    ledger: Option<&Ledger>,
+    cx: &Cx,
+    limit: impl Fn() -> Duration,
+    mut keep: impl AsyncFnMut(&Looked) -> Result<(), LedgerError>,
+) -> Result<Seen, LedgerError> {
+    let mut seen = Seen { observations: begun, covers: Vec::new() };
     let (first, second): (Vec<&Look>, Vec<&Look>) = looks.iter().partition(|look| look.observer.reads().is_empty());
-    [first, second]
+    for looks in [first, second] {
+        let facts: Vec<Fact> = seen.observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
+        let mut asked = Vec::new();
+        for look in looks {
+            let memory = match ledger {
+                Some(ledger) => ledger.recall(&look.observer.name()).await?,
+                None => None,
+            };
+            let known = Known { facts: known_to(look.observer.as_ref(), &facts), memory };
+            seen.covers.extend(look.observer.covers(&known));
+            asked.push((look.clone(), known));
+        }
+        let mut wave = Wave::start(asked, cx, limit());
+        while let Some(looked) = wave.next().await {
+            keep(&looked).await?;
+            seen.observations.push((looked.provider, looked.observation));
+        }
+    }
+    Ok(seen)
+}
+
+/// Facts of the kinds that it reads; and what is left of a budget, which everybody is told.
+fn known_to(observer: &dyn Observe, facts: &[Fact]) -> Vec<Fact> {
+    let is_budget = |fact: &Fact| matches!(fact, Fact::Sample(sample) if sample.metric == REQUESTS_LEFT);
+    facts.iter().filter(|fact| observer.reads().contains(&fact.kind()) || is_budget(fact)).cloned().collect()
+}
+
+/// What observers cover before anything is known.
+pub(super) fn covers_of(looks: &[Look]) -> Vec<(Subject, FactKind)> {
+    looks.iter().flat_map(|look| look.observer.covers(&Known::default())).collect()
+}
+
+/// What is expected, by configuration and by what observers say that they cover.
+pub(super) fn with_covers(expected: &Expected, covers: &[(Subject, FactKind)]) -> Expected {
+    let mut expected = expected.clone();
+    for pair in covers {
+        if !expected.covers.contains(pair) {
+            expected.covers.push(pair.clone());
+        }
+    }
+    expected
 }

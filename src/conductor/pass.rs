@@ -1,6 +1,6 @@
 //! A pass: look, say. Never waits for somebody else's work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::budget::{self, Budget};
-use super::look::{Look, Looked, Wave, read_by, waves};
+use super::evidence;
+use super::look::{Look, Looked, Seen, look_in_waves, with_covers};
 use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::sight::Sight;
-use super::{check, evidence};
 use crate::domain::{
-    Change, Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Observation, ProviderId, REQUESTS_LEFT, Requests, Severity,
+    Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity,
     StoreId, Subject, SubjectKind,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
@@ -106,25 +106,28 @@ pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> 
 async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result<PassOutcome, LedgerError> {
     let swept = (work.sweep)(cx.clone()).await;
     let mut findings = left_overs(&swept);
-    findings.extend(evidence::take_in(work.ledger, work.drills, cx).await?);
+    let not_taken_in = evidence::take_in(work.ledger, work.drills, cx).await?;
+    // What interrupted drills left, and what drills said, is part of what must be seen.
+    let own_work_done = swept.stuck.is_empty() && not_taken_in.is_empty();
+    findings.extend(not_taken_in);
     let retry = async {
         match work.notify {
             Some(notify) => notify.deliver(work.ledger, cx.now, true).await,
             None => Ok(Delivery::default()),
         }
     };
-    let (observations, retried) = tokio::join!(look(work, cx), retry);
-    let (observations, retried) = (observations?, retried?);
+    let (seen, retried) = tokio::join!(look(work, cx), retry);
+    let (Seen { observations, covers }, retried) = (seen?, retried?);
     findings.extend(undeliverable(&retried));
 
-    let expected = check::with_covers(work.expected, work.looks);
-    let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &observations).await?);
+    let expected = with_covers(work.expected, &covers);
+    let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &expected, &observations).await?);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
     let sight = Sight::new(&expected, &observations, working_channels(work, cx, &retried).await?);
     let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
     let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
-    let delivery = say(work, cx, &about, &committed, judgement.bugs.is_empty(), retried).await?;
+    let delivery = say(work, cx, &about, &committed, own_work_done && judgement.bugs.is_empty(), retried).await?;
     work.ledger.commit_samples(cx.run, cx.now, &delivery.samples(cx.now)).await?;
     work.ledger.tidy(cx.now).await?;
 
@@ -183,32 +186,10 @@ pub(super) fn channel_of(subject: &Subject) -> Option<&str> {
 }
 
 /// Two waves; what arrives is committed as it arrives.
-async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Vec<(ProviderId, Observation)>, LedgerError> {
-    let mut observations = vec![budget::left(work.ledger, work.budgets, cx.now).await?];
-    let [first, second] = waves(work.looks);
-    for looks in [first, second] {
-        let facts: Vec<Fact> = observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
-        let mut asked = Vec::new();
-        for look in looks {
-            let mut known = Known { facts: read_by(look.observer.as_ref(), &facts), memory: None };
-            // What is left of a budget is known to everybody whose requests use it.
-            known
-                .facts
-                .extend(facts.iter().filter(|fact| is_budget(fact) && !known.facts.contains(fact)).cloned().collect::<Vec<_>>());
-            known.memory = work.ledger.recall(&look.observer.name()).await?;
-            asked.push((look.clone(), known));
-        }
-        let mut wave = Wave::start(asked, cx, time_for(work, cx));
-        while let Some(looked) = wave.next().await {
-            keep(work, cx, &looked).await?;
-            observations.push((looked.provider, looked.observation));
-        }
-    }
-    Ok(observations)
-}
-
-fn is_budget(fact: &Fact) -> bool {
-    matches!(fact, Fact::Sample(sample) if sample.metric == REQUESTS_LEFT)
+async fn look(work: &Pass<'_>, cx: &Cx) -> Result<Seen, LedgerError> {
+    let budgets = vec![budget::left(work.ledger, work.budgets, cx.now).await?];
+    let limit = || time_for(work, cx);
+    look_in_waves(work.looks, budgets, Some(work.ledger), cx, limit, async |looked| keep(work, cx, looked).await).await
 }
 
 /// The provider's own limit, unless the pass ends sooner.
@@ -224,15 +205,29 @@ async fn keep(work: &Pass<'_>, cx: &Cx, looked: &Looked) -> Result<(), LedgerErr
     Ok(())
 }
 
-/// The newest drill of each subject, and the newest proof of each place that was seen.
-pub(super) async fn proofs(ledger: &Ledger, observations: &[(ProviderId, Observation)]) -> Result<Vec<Proof>, LedgerError> {
-    let mut proofs: Vec<Proof> = ledger.last_drills().await?.iter().map(Proof::from).collect();
+/// What decides of each subject: its newest drill, its newest failure, and its newest proof of the whole, where it lies now. Where the
+/// archive was not seen its place is not known, and drills of any place are asked.
+pub(super) async fn proofs(
+    ledger: &Ledger,
+    expected: &Expected,
+    observations: &[(ProviderId, Observation)],
+) -> Result<Vec<Proof>, LedgerError> {
+    let mut places: BTreeMap<&Subject, Option<Place>> = expected.policies.keys().map(|subject| (subject, None)).collect();
     for fact in observations.iter().flat_map(|(_, observation)| &observation.facts) {
-        if let Fact::Archive(archive) = fact
-            && let Some(proof) = ledger.last_proof(&archive.subject, &archive.place.clone().into()).await?
-            && !proofs.iter().any(|known| known.run == proof.run)
-        {
-            proofs.push(Proof::from(&proof));
+        if let Fact::Archive(archive) = fact {
+            places.insert(&archive.subject, Some(archive.place.clone().into()));
+        }
+    }
+    let counts = |evidence: &Evidence| Proof::from(evidence).counts(expected.isolation);
+    let mut found = ledger.last_drills().await?;
+    for (subject, place) in places {
+        found.extend(ledger.last_failed(subject, place.as_ref()).await?);
+        found.extend(ledger.last_proof(subject, place.as_ref(), &counts).await?);
+    }
+    let mut proofs: Vec<Proof> = Vec::new();
+    for evidence in &found {
+        if proofs.iter().all(|known| known.run != evidence.run) {
+            proofs.push(Proof::from(evidence));
         }
     }
     Ok(proofs)

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::look::LOOK_SECONDS;
 use super::outcome::Counted;
-use crate::domain::{Expected, Finding, RecoveryPoint, Severity, Subject, SubjectKind};
+use crate::domain::{Evidence, Expected, Finding, RecoveryPoint, Severity, Subject, SubjectKind};
 use crate::ledger::{HistoryFilter, KnownPoint, Ledger, LedgerError, OpenFinding, RunKind, RunLine, RunState};
+use crate::policy::Proof;
 
 /// A pass that is so many intervals old says nothing of now.
 const PASSES: i32 = 3;
@@ -66,7 +67,9 @@ pub struct Line {
     pub mechanism: Option<String>,
     /// The latest moment that it can be restored to.
     pub restorable_to: Option<Timestamp>,
-    /// When a restore from where it lies was last proven.
+    /// Allowed RPO in seconds; `None` = nothing says how old is too old.
+    pub rpo_budget_seconds: Option<f64>,
+    /// When a restore from where it lies was last proven, to the end and with all checks.
     pub proven: Option<Timestamp>,
     /// When it was last seen.
     pub seen: Option<Timestamp>,
@@ -112,7 +115,7 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
         .collect();
     let mut lines = Vec::new();
     for subject in subjects {
-        lines.push(line(ledger, subject, &open, &points, passes.first(), stale, now).await?);
+        lines.push(line(ledger, subject, &open, &points, passes.first(), stale, expected, now).await?);
     }
     lines.sort_by(|a, b| a.state.cmp(&b.state).then_with(|| a.subject.cmp(&b.subject)));
     let counted = Counted::of(open.iter().map(|open| &open.finding));
@@ -134,14 +137,16 @@ async fn line(
     points: &[KnownPoint],
     pass: Option<&RunLine>,
     stale: bool,
+    expected: &Expected,
     now: Timestamp,
 ) -> Result<Line, LedgerError> {
     let mut findings: Vec<OpenFinding> = open.iter().filter(|open| open.finding.subject == subject).cloned().collect();
     findings.sort_by_key(|open| (State::of(&open.finding), open.finding.code.clone()));
     let own: Vec<&KnownPoint> = points.iter().filter(|known| known.point.subject == subject).collect();
     let newest = own.iter().max_by_key(|known| known.point.covered_until);
+    let counts = |evidence: &Evidence| Proof::from(evidence).counts(expected.isolation);
     let proven = match newest {
-        Some(known) => ledger.last_proof(&subject, &known.point.place).await?.map(|proof| proof.ended),
+        Some(known) => ledger.last_proof(&subject, Some(&known.point.place), &counts).await?.map(|proof| proof.ended),
         None => None,
     };
     let seen = last_seen(ledger, &subject, now).await?;
@@ -149,6 +154,7 @@ async fn line(
     Ok(Line {
         mechanism: newest.map(|known| mechanism(&known.point)),
         restorable_to: newest.and_then(|known| known.point.covered_until),
+        rpo_budget_seconds: expected.policies.get(&subject).and_then(|policy| policy.rpo_seconds),
         proven,
         seen,
         state: standing,

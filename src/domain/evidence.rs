@@ -217,6 +217,13 @@ pub enum RestoredBy {
 }
 
 impl RestoredBy {
+    /// Where recovery ended, where the mechanism can end at several moments: `end`, or a time.
+    pub fn target(&self) -> Option<&str> {
+        match self {
+            Self::BaseAndWal { recovery, .. } => recovery.as_ref().map(|recovery| recovery.target.as_str()),
+        }
+    }
+
     /// The mechanism.
     pub const fn mechanism(&self) -> Mechanism {
         match self {
@@ -272,7 +279,10 @@ pub struct Evidence {
     pub rto_budget_seconds: Option<f64>,
     /// RTO by phase.
     pub phases: Vec<Phase>,
-    /// Checks.
+    /// Names of the checks that the configuration asked for.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// Results of all checks, ours and the configuration's.
     pub assertions: Vec<AssertionResult>,
     /// Steps, in order.
     pub steps: Vec<StepRecord>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FactKind, Subject};
+use super::{FactKind, Isolation, Subject};
 
 /// How good a subject's backups must be. All durations in seconds; `None` = not asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,4 +48,7 @@ pub struct Expected {
     /// What a subject's backups lie on: database → store. A store that cannot be looked at explains all that rests on it.
     #[serde(default)]
     pub rests_on: BTreeMap<Subject, Subject>,
+    /// The least isolation that a proof must have shown; `None` = what the drill itself declared.
+    #[serde(default)]
+    pub isolation: Option<Isolation>,
 }

@@ -45,8 +45,9 @@ impl Progress for Quiet {
 pub trait Observe: Send + Sync {
     /// Which one it is.
     fn name(&self) -> ProviderId;
-    /// Subjects of which a fact or a gap must come back, each with the kind. A subject with neither is a bug of ours (exit 70).
-    fn covers(&self) -> Vec<(super::Subject, FactKind)>;
+    /// Subjects of which a fact or a gap must come back, each with the kind. A subject with neither is a bug of ours (exit 70). Asked
+    /// when its wave begins, so that what the first wave discovered can be covered too; before any look nothing is known.
+    fn covers(&self, known: &Known) -> Vec<(super::Subject, FactKind)>;
     /// Facts of the first wave it needs; empty = it is of the first wave.
     fn reads(&self) -> &[FactKind];
     /// Looks. What failed is a gap, so there is no `Result`; the future may be dropped at the deadline.

@@ -36,6 +36,7 @@ pub fn evidence(run: RunId, records: &[StepRecord], declared: &Declared, course:
         rto_seconds: facts.rto_seconds(course.began),
         rto_budget_seconds: declared.rto_budget_seconds,
         phases: phases(records, course),
+        checks: declared.checks.clone(),
         assertions: facts.assertions().cloned().collect(),
         steps: records.to_vec(),
         left_over: course.left_over.clone(),

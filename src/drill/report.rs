@@ -151,11 +151,14 @@ fn facts(text: &mut String, evidence: &Evidence) {
     }
     let moment = |moment: Option<jiff::Timestamp>| moment.map_or_else(|| "unknown".to_owned(), to_the_second);
     let covered_by = evidence.rpo.covered_by.map(|by| format!(" (by {})", by.as_str())).unwrap_or_default();
+    let before =
+        evidence.rpo.seconds.map(|seconds| format!(", {} before the drill", duration_in_words(seconds))).unwrap_or_default();
     lines.push(format!(
-        "data as of {} · covered until {}{covered_by}",
+        "data as of {} · covered until {}{before}{covered_by}",
         moment(evidence.rpo.data_as_of),
         moment(evidence.rpo.covered_until)
     ));
+    lines.extend(no_rpo_set(evidence));
     lines.push(format!("isolation {} (at least {} asked)", evidence.isolation.as_str(), evidence.isolation_declared.as_str()));
     lines.extend(evidence.isolation_facts.iter().map(|fact| format!("  {fact}")));
     if let Some(RestoredBy::BaseAndWal { postgres: Some(postgres), .. }) = by {
@@ -167,6 +170,12 @@ fn facts(text: &mut String, evidence: &Evidence) {
         lines.push(format!("{} requests of class A, {} of class B, {read} read", requests.class_a, requests.class_b));
     }
     section(text, "seen", &lines);
+}
+
+/// Without a budget a proof says what lies there, and nothing of whether that is too old.
+fn no_rpo_set(evidence: &Evidence) -> Option<String> {
+    let seconds = evidence.rpo.seconds.filter(|_| evidence.rpo_budget_seconds.is_none())?;
+    Some(format!("no RPO is set: nothing says whether {} is too old (policy.rpo)", duration_in_words(seconds)))
 }
 
 fn clean_up(text: &mut String, evidence: &Evidence) {

@@ -1,5 +1,6 @@
 //! Drills: taken in from their evidence files.
 
+use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use sqlx::SqliteConnection;
 
@@ -88,14 +89,29 @@ impl Ledger {
         row.map(|row| Reading { file: &self.file, table: "drills", row: &row }.json("evidence")).transpose()
     }
 
-    /// The newest proof of a subject at a place. A proof at another place is none here.
-    pub async fn last_proof(&self, subject: &Subject, place: &Place) -> Result<Option<Evidence>, LedgerError> {
-        let row = sqlx::query(sql::DRILL_LAST_PROVEN)
-            .bind(subject.to_string())
-            .bind(json(&self.file, "drills", place)?)
-            .fetch_optional(&self.reader)
-            .await
-            .map_err(self.sorted())?;
+    /// The newest proof of a subject at a place that `counts`. A proof at another place is none here; without a place all are asked.
+    pub async fn last_proof(
+        &self,
+        subject: &Subject,
+        place: Option<&Place>,
+        counts: &(dyn Fn(&Evidence) -> bool + Sync),
+    ) -> Result<Option<Evidence>, LedgerError> {
+        let place = place.map(|place| json(&self.file, "drills", place)).transpose()?;
+        let mut rows = sqlx::query(sql::DRILLS_PROVEN).bind(subject.to_string()).bind(place).fetch(&self.reader);
+        while let Some(row) = rows.try_next().await.map_err(self.sorted())? {
+            let evidence: Evidence = Reading { file: &self.file, table: "drills", row: &row }.json("evidence")?;
+            if counts(&evidence) {
+                return Ok(Some(evidence));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newest failed drill of a subject at a place, or of one that failed before it knew the place.
+    pub async fn last_failed(&self, subject: &Subject, place: Option<&Place>) -> Result<Option<Evidence>, LedgerError> {
+        let place = place.map(|place| json(&self.file, "drills", place)).transpose()?;
+        let query = sqlx::query(sql::DRILL_LAST_FAILED).bind(subject.to_string()).bind(place);
+        let row = query.fetch_optional(&self.reader).await.map_err(self.sorted())?;
         row.map(|row| Reading { file: &self.file, table: "drills", row: &row }.json("evidence")).transpose()
     }
 }

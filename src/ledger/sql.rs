@@ -113,7 +113,10 @@ statements! {
                  taken_in, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     DRILLS_LAST = "SELECT evidence FROM drills d WHERE ended = (SELECT max(ended) FROM drills e WHERE e.subject = d.subject) \
                    ORDER BY subject, run";
-    DRILL_LAST_PROVEN = "SELECT evidence FROM drills WHERE subject = ?1 AND place = ?2 AND verdict = 'proven' ORDER BY ended DESC LIMIT 1";
+    DRILLS_PROVEN = "SELECT evidence FROM drills WHERE subject = ?1 AND (?2 IS NULL OR place = ?2) AND verdict = 'proven' \
+                     ORDER BY ended DESC";
+    DRILL_LAST_FAILED = "SELECT evidence FROM drills WHERE subject = ?1 AND (?2 IS NULL OR place IS NULL OR place = ?2) \
+                         AND verdict = 'failed' ORDER BY ended DESC LIMIT 1";
     DRILL_LAST_OF = "SELECT evidence FROM drills WHERE subject = ?1 ORDER BY ended DESC LIMIT 1";
 
     // outbox

@@ -19,7 +19,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::domain::{Evidence, Expected, FactKind, Finding, FindingKey, Observation, Place, ProviderId, RunId, Subject, Verdict};
+use crate::domain::{
+    CheckEnd, Evidence, Expected, FactKind, Finding, FindingKey, Isolation, Observation, Place, ProviderId, RunId, Subject,
+    Verdict,
+};
 
 pub use clears::{archive_clears, reads_archives, store_clears};
 use ground::Ground;
@@ -39,6 +42,24 @@ pub struct Proof {
     pub run: RunId,
     /// The first of its reasons, when it is not proven.
     pub reason: Option<String>,
+    /// Where recovery ended: `end`, or a time; `None` = not known.
+    pub target: Option<String>,
+    /// How closed the sandbox was shown to be.
+    pub isolation: Isolation,
+    /// Whether each check that the configuration asked for has passed.
+    pub whole: bool,
+}
+
+impl Proof {
+    /// Whether it answers the question that a policy asks: that everything up to the end comes back, in a sandbox that is closed as
+    /// configured, with all configured checks. One that stops at an earlier time, or asks less, proves something else.
+    pub fn counts(&self, least: Option<Isolation>) -> bool {
+        self.verdict == Verdict::Proven
+            && self.place.is_some()
+            && self.target.as_deref() == Some(THE_END)
+            && least.is_none_or(|least| self.isolation >= least)
+            && self.whole
+    }
 }
 
 impl From<&Evidence> for Proof {
@@ -50,8 +71,18 @@ impl From<&Evidence> for Proof {
             at: evidence.ended,
             run: evidence.run,
             reason: evidence.reasons.first().cloned(),
+            target: evidence.restored.as_ref().and_then(|restored| restored.by.target()).map(str::to_owned),
+            isolation: evidence.isolation,
+            whole: evidence.checks.iter().all(|name| passed(evidence, name)),
         }
     }
+}
+
+/// The target that means everything there is.
+const THE_END: &str = "end";
+
+fn passed(evidence: &Evidence, name: &str) -> bool {
+    evidence.assertions.iter().any(|assertion| assertion.name == name && assertion.end == CheckEnd::Passed)
 }
 
 /// What judging came to.

@@ -145,10 +145,12 @@ fn proofs_here<'a>(ground: &'a Ground, subject: &Subject) -> Vec<&'a Proof> {
 
 fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
     let here = proofs_here(ground, subject);
-    let proven = here.iter().rev().find(|proof| proof.verdict == Verdict::Proven && proof.place.is_some());
-    // Unknown says nothing: the newest drill that came to a decision counts.
-    let decided = here.iter().rev().find(|proof| proof.verdict != Verdict::Unknown);
-    if let Some(failed) = decided.filter(|proof| proof.verdict == Verdict::Failed) {
+    let proven = here.iter().rev().find(|proof| proof.counts(ground.expected.isolation));
+    // A failure of any drill stands until one proves the whole after it. Unknown says nothing, and a proof of less clears nothing.
+    let failed = here.iter().rev().find(|proof| proof.verdict == Verdict::Failed);
+    if let Some(failed) = failed
+        && proven.is_none_or(|proven| proven.at < failed.at)
+    {
         return Some(drill_failed(ground, failed));
     }
     let every = ground.policy(subject).drill_every_seconds?;
@@ -170,8 +172,16 @@ fn proofs(ground: &Ground, subject: &Subject) -> Option<Finding> {
             ..say("drill-undecided", Severity::Warning, subject, "a proof is due, and the last drill could not decide".to_owned())
         });
     }
+    let narrower = here.iter().rev().find(|proof| proof.verdict == Verdict::Proven && !proof.counts(ground.expected.isolation));
+    let narrower = narrower.map(|proof| {
+        let target = proof.target.as_deref().unwrap_or("not known");
+        let checks = if proof.whole { "all configured checks" } else { "not all configured checks" };
+        let closed = proof.isolation.as_str();
+        format!("drill {} proved less {}: target {target}, isolation {closed}, {checks}", proof.run, age(proof.at, ground.now))
+    });
+    let known = format!("drills of this place that are known: {}", here.len());
     Some(Finding {
-        evidence: vec![format!("drills of this place that are known: {}", here.len())],
+        evidence: std::iter::once(known).chain(narrower).collect(),
         cause: "no drill was run, or none since".to_owned(),
         remedy: command,
         ..say(name, Severity::Warning, subject, text)

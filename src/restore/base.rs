@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::OFlag;
 use nix::unistd::fchown;
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
@@ -18,16 +19,22 @@ use super::pipe::{self, Ahead, Source};
 use super::retry::Patience;
 use super::sandbox::Sandbox;
 use super::settings::RestoreSettings;
+use super::space;
 use super::tree::{Owner, Tree};
 use super::trouble::Trouble;
 use super::untar::{Rules, Untarred, untar};
 use super::wal::{WalFetch, WalJob, Wanted};
-use crate::archive::{BaseObject, MAX_HISTORY, PartOf, RestorePlan};
+use crate::archive::{BackupInfo, BackupLabel, BaseObject, Lsn, MAX_HISTORY, PartOf, RestorePlan, SegmentName};
 use crate::domain::{Cx, Phase, Receipt, bytes_in_words};
 use crate::store::Store;
 
 /// A backup that is read while the cluster grows holds more than `cluster_size` says; this much more is no bomb.
 const GROWTH: u64 = 1 << 30;
+
+/// Bytes of a label that are read.
+const MAX_LABEL: u64 = 64 << 10;
+/// More than any cluster that a drill can look after; each takes an inode.
+const MAX_MEMBERS: u64 = 20_000_000;
 
 /// What one base restore works with.
 pub struct BaseWork {
@@ -76,7 +83,8 @@ impl BaseWork {
             }
         };
         wal.base_is_done();
-        *self.held.restore.lock().await = Some(Restore { chosen: Arc::clone(&self.chosen), wal });
+        *self.held.restore.lock().await = Some(Restore { chosen: Arc::clone(&self.chosen), wal, base_bytes: untarred.bytes });
+        self.label(plan)?;
         let moved = self.finish(plan).map_err(|error| Trouble::disk("finish", &sandbox.data(), &error))?;
         self.cx.progress.done("base backup");
         Ok(self.receipt(&untarred, moved, seconds(began)))
@@ -123,7 +131,12 @@ impl BaseWork {
         let limits = &self.settings.limits;
         let segments = plan
             .segments()
-            .map(|segment| Wanted { key: self.in_bucket(&segment.key), name: segment.name, compression: segment.compression })
+            .map(|segment| Wanted {
+                key: self.in_bucket(&segment.key),
+                name: segment.name,
+                compression: segment.compression,
+                may_begin_older: may_begin_older(plan, segment.name),
+            })
             .collect();
         let job = WalJob {
             store: self.store().clone(),
@@ -153,7 +166,13 @@ impl BaseWork {
                 bytes_in_words(plan.info.cluster_size.unwrap_or(total))
             ));
             let seen = self
-                .object(object, most.saturating_sub(all.bytes), Arc::clone(&written), plan.info.cluster_size.unwrap_or(0))
+                .object(
+                    object,
+                    most.saturating_sub(all.bytes),
+                    MAX_MEMBERS.saturating_sub(all.members),
+                    Arc::clone(&written),
+                    plan.info.cluster_size.unwrap_or(0),
+                )
                 .await?;
             let is_last_data = object.part_of == PartOf::Data && Some(object.part) == last_data;
             if is_last_data && !(seen.has_control && seen.has_label) {
@@ -164,13 +183,21 @@ impl BaseWork {
                 )));
             }
             all.files = all.files.saturating_add(seen.files);
+            all.members = all.members.saturating_add(seen.members);
             all.bytes = all.bytes.saturating_add(seen.bytes);
             all.skipped_links.extend(seen.skipped_links);
         }
         Ok(all)
     }
 
-    async fn object(&self, object: &BaseObject, most: u64, written: Arc<AtomicU64>, total: u64) -> Result<Untarred, Trouble> {
+    async fn object(
+        &self,
+        object: &BaseObject,
+        most: u64,
+        members: u64,
+        written: Arc<AtomicU64>,
+        total: u64,
+    ) -> Result<Untarred, Trouble> {
         let sandbox = &self.held.sandbox;
         let folder = match object.part_of {
             PartOf::Data => sandbox.data(),
@@ -188,6 +215,8 @@ impl BaseWork {
             folder,
             owner: self.owner,
             most,
+            members,
+            reserve: limits.reserve_bytes,
             cancel: self.held.cancel.clone(),
             progress: Arc::clone(&self.cx.progress),
             before: written.load(Ordering::Relaxed),
@@ -208,6 +237,19 @@ impl BaseWork {
         let untarred = untarred?;
         written.fetch_add(untarred.bytes, Ordering::Relaxed);
         Ok(untarred)
+    }
+
+    /// The label in the tar and the record beside it must be of the same backup: PostgreSQL begins replay where the label says.
+    fn label(&self, plan: &RestorePlan) -> Result<(), Trouble> {
+        let path = self.held.sandbox.data().join("backup_label");
+        let mut text = String::new();
+        let mut options = fs::OpenOptions::new();
+        let file = options.read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path);
+        file.and_then(|file| file.take(MAX_LABEL).read_to_string(&mut text))
+            .map_err(|error| Trouble::bad(format!("base backup {}: its backup_label cannot be read: {error}", plan.backup)))?;
+        let label = BackupLabel::parse(&text)
+            .map_err(|error| Trouble::bad(format!("base backup {}: its backup_label {error}", plan.backup)))?;
+        label_agrees(&label, &plan.info).map_err(|why| Trouble::bad(format!("base backup {}: {why}", plan.backup)))
     }
 
     fn tablespace(&self, oid: u32) -> std::io::Result<std::path::PathBuf> {
@@ -232,12 +274,45 @@ impl BaseWork {
     }
 }
 
+/// Only the segment that holds the switch to a timeline begins with pages of an older one.
+fn may_begin_older(plan: &RestorePlan, name: SegmentName) -> bool {
+    let history = plan.histories.iter().find(|file| file.timeline == name.timeline);
+    // Without its history nothing is known of where a timeline began.
+    history.is_none_or(|file| {
+        file.history
+            .parent()
+            .is_some_and(|parent| name.number(plan.segment_size) == Some(plan.segment_size.number_of(parent.switch)))
+    })
+}
+
+/// Both sides of each mismatch.
+pub fn label_agrees(label: &BackupLabel, info: &BackupInfo) -> Result<(), String> {
+    let differs = |what: &str, label: String, record: String| {
+        Err(format!("backup_label says {what} {label}, backup.info says {record}: they are of different backups"))
+    };
+    if let Some(begin) = info.begin_lsn.filter(|begin| *begin != label.start.0) {
+        return differs("START WAL LOCATION", label.start.to_string(), Lsn(begin).to_string());
+    }
+    if let Some(first) = info.first_segment().filter(|first| *first != label.start_segment) {
+        return differs("the first segment", label.start_segment.to_string(), first.to_string());
+    }
+    if let Some((label, record)) = label.timeline.zip(info.timeline).filter(|(label, record)| label != record) {
+        return differs("START TIMELINE", label.to_string(), record.to_string());
+    }
+    if label.checkpoint < label.start {
+        return Err(format!("backup_label says CHECKPOINT LOCATION {}, before its start {}", label.checkpoint, label.start));
+    }
+    Ok(())
+}
+
 /// One tar, on a blocking thread.
 struct Untar {
     key: String,
     folder: std::path::PathBuf,
     owner: Owner,
     most: u64,
+    members: u64,
+    reserve: u64,
     cancel: CancellationToken,
     progress: Arc<dyn crate::domain::Progress>,
     before: u64,
@@ -250,12 +325,21 @@ impl Untar {
         let told = |bytes: u64| {
             self.progress.tell("base backup", self.before.saturating_add(bytes), self.total, "B");
         };
-        untar(reader, &mut tree, &Rules { key: &self.key, max_bytes: self.most, cancel: &self.cancel, told: &told })
+        let space = |wanted: u64| space::must_fit(&self.folder, wanted, 0, self.reserve).map(|_| ());
+        let rules = Rules {
+            key: &self.key,
+            max_bytes: self.most,
+            max_members: self.members,
+            space: &space,
+            cancel: &self.cancel,
+            told: &told,
+        };
+        untar(reader, &mut tree, &rules)
     }
 }
 
 /// Where segments are written before they are whole.
-fn incoming(sandbox: &Sandbox) -> std::path::PathBuf {
+pub fn incoming(sandbox: &Sandbox) -> std::path::PathBuf {
     sandbox.folder().join("incoming")
 }
 

@@ -33,6 +33,22 @@ const OURS: &[(&str, &str)] = &[
     ("Input/output error", "check the disk below drill.folder"),
 ];
 
+/// A tablespace that was made after the base backup: replay makes it at the source's own path, which is never ours.
+const TABLESPACE: &str = "take a new base backup: a tablespace was created after this one, and replay would make it at its \
+                          absolute path, outside of the sandbox";
+
+/// Whether replay wanted to go to a tablespace outside of the sandbox.
+fn wants_a_tablespace(log: &str) -> bool {
+    let not_there = log.contains("Create this directory for the tablespace before restarting the server");
+    not_there
+        || log.lines().any(|line| {
+            let refused = ["Permission denied", "Operation not permitted", "File exists"].iter().any(|word| line.contains(word));
+            let made = line.contains("pg_tblspc/") || line.contains("could not set permissions on directory");
+            (line.contains("FATAL:") || line.contains("PANIC:")) && refused && made
+        })
+        || (log.contains("WAL redo at") && log.contains("Tablespace/CREATE") && log.contains("FATAL:"))
+}
+
 /// The end of PostgreSQL's log, from `from` on, at most 16 KiB.
 pub fn tail(log: &Path, from: u64) -> String {
     const MOST: u64 = 16 * 1024;
@@ -61,6 +77,11 @@ pub fn last_words(log: &str) -> String {
     source.into_iter().skip(skip).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
+/// Whether it ended because the source's limits are larger than ours.
+pub fn of_limits(log: &str) -> bool {
+    log.contains("insufficient parameter settings") || log.contains("is a lower setting than on the")
+}
+
 /// Judges an end that nobody asked for.
 pub fn of_an_end(status: &str, signal: Option<i32>, log: &str) -> Trouble {
     let words = last_words(log);
@@ -68,6 +89,12 @@ pub fn of_an_end(status: &str, signal: Option<i32>, log: &str) -> Trouble {
         return Trouble::could_not(
             format!("PostgreSQL was killed ({status}): {words}"),
             "most often the kernel ran out of memory: give the drill more",
+        );
+    }
+    if wants_a_tablespace(log) {
+        return Trouble::could_not(
+            format!("PostgreSQL was kept from a tablespace outside of the sandbox ({status}): {words}"),
+            TABLESPACE,
         );
     }
     if let Some((_, hint)) = OURS.iter().find(|(text, _)| log_says(log, text)) {

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::held::{Chosen, Held, Server, Telling, seconds};
+use super::held::{Chosen, Held, Recovered, Server, Telling, seconds};
 use super::session::{As, Session, sqlstate, words};
 use super::trouble::Trouble;
+use super::whole;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
 use crate::domain::verb_names::{ARCHIVING_OFF, ASSERTIONS, FRESH, REPLAY_END, SYSTEM_ID};
-use crate::domain::{AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, Refused, SqlCheck, age, bytes_in_words};
+use crate::domain::{AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, Refused, RunId, SqlCheck, age, bytes_in_words};
 
 /// A cluster that commits now and then: data may lie this far behind what is covered before it looks stale.
 const FRESH_SECONDS: f64 = 3_600.0;
@@ -25,8 +27,8 @@ const SMALL_BYTES: u64 = 64 << 20;
 /// Libraries that the source loads into each session by ALTER DATABASE or ALTER ROLE ALL. Our role is new, so nothing else can
 /// concern it; setting it empty on the role would not do, since '' becomes a list of one empty name.
 const NO_PRELOAD: &str = "do $$ declare db name; begin \
-    for db in select datname from pg_database loop \
-        execute format('alter database %I reset session_preload_libraries', db); \
+    for db in select datname from pg_catalog.pg_database loop \
+        execute pg_catalog.format('alter database %I reset session_preload_libraries', db); \
     end loop; \
     alter role all reset session_preload_libraries; \
 end $$";
@@ -75,8 +77,12 @@ impl CheckWork {
         let mut results = vec![self.system_id(), self.replay_end(), self.archiving_off(), self.fresh()];
         let (sizes, measured) = self.sizes(&mut session).await?;
         results.extend(measured);
-        let role = match reader(&mut session).await {
-            Ok(role) => role,
+        results.extend(whole::base_size(self.server.base_bytes, self.chosen.plan.info.cluster_size));
+        telling.progress("files of all relations".to_owned());
+        let databases: Vec<String> = sizes.keys().filter_map(|name| name.strip_prefix("database ")).map(str::to_owned).collect();
+        results.push(whole::relation_files(&self.held.sandbox, &self.server.role, &databases).await);
+        let reader = match reader(&mut session, &reader_name(self.cx.run)).await {
+            Ok(reader) => reader,
             Err(error) => {
                 return Err(Trouble::could_not(
                     format!("no role for the checks could be made: {}", words(&error)),
@@ -90,12 +96,24 @@ impl CheckWork {
                 return Err(Trouble::Cancelled);
             }
             telling.progress(format!("check {} of {}: {}", index + 1, self.checks.len(), check.name));
-            results.push(self.ask(check, role).await);
+            results.push(if reader.reaches_out && !self.fenced() {
+                self.not_asked(check)
+            } else {
+                self.ask(check, &reader.name).await
+            });
         }
         let mut outputs = Map::new();
         outputs.insert("sizes".to_owned(), json!(sizes));
         let phases = vec![Phase { name: "checks".to_owned(), seconds: seconds(began), bytes: None }];
-        Ok(Receipt { outputs, assertions: results, phases, notes: Vec::new() })
+        let mut notes = Vec::new();
+        if reader.reaches_out && self.fenced() {
+            notes.push(
+                "checks ran as a superuser that only reads, since this PostgreSQL has no role that reads everything; Landlock kept \
+                 it inside of the sandbox"
+                    .to_owned(),
+            );
+        }
+        Ok(Receipt { outputs, assertions: results, phases, notes })
     }
 
     async fn open(&self, database: &str) -> Result<Session, Trouble> {
@@ -142,13 +160,15 @@ impl CheckWork {
                 assertion(REPLAY_END, expected, seen, end, false)
             }
             RecoveryTarget::Time(moment) => {
-                let end = match (recovered.data_as_of, recovered.timeline == plan.timeline) {
-                    (_, false) => CheckEnd::Failed,
-                    (Some(as_of), true) if as_of > moment => CheckEnd::Failed,
-                    (_, true) => CheckEnd::Passed,
-                };
-                let as_of =
+                let end = time_reached(recovered, plan.timeline, moment, plan.broken_at.is_some());
+                let mut as_of =
                     recovered.data_as_of.map_or_else(|| "no commit replayed".to_owned(), |as_of| format!("data as of {as_of}"));
+                if !recovered.target_reached {
+                    as_of.push_str(", and the WAL ends without a commit behind the target");
+                    if let Some(lost) = plan.broken_at {
+                        as_of = format!("{as_of}: segment {lost} is lost");
+                    }
+                }
                 assertion(REPLAY_END, format!("{moment} on timeline {}", plan.timeline), format!("{as_of}, {seen}"), end, true)
             }
         }
@@ -184,7 +204,7 @@ impl CheckWork {
     /// Sizes of the databases; against the last drill when there was one.
     async fn sizes(&self, session: &mut Session) -> Result<(BTreeMap<String, u64>, Vec<AssertionResult>), Trouble> {
         let rows = session
-            .rows("select datname, pg_database_size(oid) from pg_database where datallowconn and not datistemplate order by datname")
+            .rows("select datname, pg_catalog.pg_database_size(oid) from pg_catalog.pg_database where datallowconn and not datistemplate order by datname")
             .await
             .map_err(|error| Trouble::could_not(format!("sizes could not be read: {}", words(&error)), "run the drill again"))?;
         let mut sizes = BTreeMap::new();
@@ -198,6 +218,18 @@ impl CheckWork {
         }
         let results = compare_sizes(&self.chosen.of.last_sizes, &sizes);
         Ok((sizes, results))
+    }
+
+    fn fenced(&self) -> bool {
+        self.server.recovered.isolation.as_ref().is_some_and(|shown| shown.fenced)
+    }
+
+    /// Before PostgreSQL 14 only a superuser reads everything, and one can reach programs and files of the server.
+    fn not_asked(&self, check: &SqlCheck) -> AssertionResult {
+        let tells_stale = check.tells_stale || matches!(check.expect, Expectation::NewerThanSeconds(_));
+        let seen = "not asked: this PostgreSQL has no role that reads everything, and a superuser is not kept inside of the \
+                    sandbox here (no Landlock)";
+        assertion(&check.name, expectation_in_words(&check.expect), seen.to_owned(), CheckEnd::Undecided, tells_stale)
     }
 
     async fn ask(&self, check: &SqlCheck, role: &str) -> AssertionResult {
@@ -240,23 +272,47 @@ impl CheckWork {
     }
 }
 
-/// A role that may read everything and write nothing: no superuser, so that no check reaches programs or files of the server.
-async fn reader(session: &mut Session) -> Result<&'static str, sqlx::Error> {
-    let known = session.row("select count(*) from pg_roles where rolname = 'dalsegno_reader'").await?;
-    if known.first().and_then(Option::as_deref) == Some("0") {
-        session.run("create role dalsegno_reader login nosuperuser nocreatedb nocreaterole noreplication").await?;
-    }
+/// Who asks the user's checks.
+struct Reader {
+    name: String,
+    /// It is a superuser, read-only by its settings alone.
+    reaches_out: bool,
+}
+
+/// A name that the source cannot have given to a role of its own, and that is used once.
+fn reader_name(run: RunId) -> String {
+    static ROUND: AtomicU32 = AtomicU32::new(1);
+    format!("dalsegno_{}_{}", run.short(), ROUND.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Makes a role that may read everything and write nothing: no superuser, so that no check reaches programs or files of the server.
+async fn reader(session: &mut Session, name: &str) -> Result<Reader, sqlx::Error> {
+    session.run_made(format!("create role \"{name}\" login nosuperuser nocreatedb nocreaterole noreplication")).await?;
     session.run(NO_PRELOAD).await?;
-    let readers = session.row("select count(*) from pg_roles where rolname = 'pg_read_all_data'").await?;
+    let readers = session.row("select count(*) from pg_catalog.pg_roles where rolname = 'pg_read_all_data'").await?;
     if readers.first().and_then(Option::as_deref) == Some("1") {
-        session.run("grant pg_read_all_data, pg_read_all_settings, pg_read_all_stats to dalsegno_reader").await?;
-        session.run("alter role dalsegno_reader bypassrls").await?;
-        return Ok("dalsegno_reader");
+        let grant = format!("grant pg_read_all_data, pg_read_all_settings, pg_read_all_stats to \"{name}\"");
+        session.run_made(grant).await?;
+        session.run_made(format!("alter role \"{name}\" bypassrls")).await?;
+        return Ok(Reader { name: name.to_owned(), reaches_out: false });
     }
-    // PostgreSQL 12 and 13 have no role that reads everything: a superuser in name is needed, read-only by its settings.
-    session.run("alter role dalsegno_reader superuser").await?;
-    session.run("alter role dalsegno_reader set default_transaction_read_only = on").await?;
-    Ok("dalsegno_reader")
+    // PostgreSQL 13 has no role that reads everything: a superuser in name is needed, read-only by its settings.
+    session.run_made(format!("alter role \"{name}\" superuser")).await?;
+    session.run_made(format!("alter role \"{name}\" set default_transaction_read_only = on")).await?;
+    Ok(Reader { name: name.to_owned(), reaches_out: true })
+}
+
+/// Replay must have stopped *at* a moment: only a commit behind it shows that none before it is missing. When the WAL ends before
+/// that, commits may be lost, and are when the chain is known to have a hole there.
+pub fn time_reached(recovered: &Recovered, timeline: u32, moment: Timestamp, broken: bool) -> CheckEnd {
+    if recovered.timeline != timeline || recovered.data_as_of.is_some_and(|as_of| as_of > moment) {
+        return CheckEnd::Failed;
+    }
+    match (recovered.target_reached, broken) {
+        (true, _) => CheckEnd::Passed,
+        (false, true) => CheckEnd::Failed,
+        (false, false) => CheckEnd::Undecided,
+    }
 }
 
 fn assertion(name: &str, expected: String, seen: String, end: CheckEnd, tells_stale: bool) -> AssertionResult {
@@ -311,13 +367,17 @@ fn expectation_in_words(expect: &Expectation) -> String {
     }
 }
 
-/// Our time limit, a server that stops, a missing library: not the data's fault. A missing table is.
+/// A connection that breaks (08), resources (53), an operator or a time limit (57), the system (58), a lock that is held, a right
+/// that our reader lacks and a statement that would write: not the data's fault. A missing table is.
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
+pub fn of_state(state: Option<&str>) -> CheckEnd {
+    let Some(state) = state else { return CheckEnd::Undecided };
+    let ours = ["08", "53", "57", "58"].iter().any(|class| state.starts_with(class));
+    if ours || matches!(state, "42501" | "25006" | "55P03") { CheckEnd::Undecided } else { CheckEnd::Failed }
+}
+
 fn of_error(error: &sqlx::Error) -> (CheckEnd, String) {
-    let end = match sqlstate(error).as_deref() {
-        Some("57014" | "57P01" | "57P03" | "53100" | "53200" | "58P01" | "55P03") | None => CheckEnd::Undecided,
-        Some(_) => CheckEnd::Failed,
-    };
-    (end, words(error))
+    (of_state(sqlstate(error).as_deref()), words(error))
 }
 
 /// Holds an answer against the expectation.

@@ -7,8 +7,11 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::path::Path;
 
+use nix::fcntl::OFlag;
+
 use super::sandbox::Sandbox;
 use super::tree::Owner;
+use crate::archive::ControlFile;
 
 /// Values of the source that a hot standby must not go below.
 /// <https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-ADMIN>
@@ -24,6 +27,39 @@ pub struct SourceLimits {
     pub max_prepared_transactions: u32,
     /// `max_locks_per_transaction`
     pub max_locks_per_transaction: u32,
+}
+
+impl SourceLimits {
+    /// What the control file says now: replay of a change of these writes it there before it pauses.
+    pub fn of(control: &ControlFile) -> Self {
+        Self {
+            max_connections: control.max_connections,
+            max_worker_processes: control.max_worker_processes,
+            max_wal_senders: control.max_wal_senders,
+            max_prepared_transactions: control.max_prepared_xacts,
+            max_locks_per_transaction: control.max_locks_per_xact,
+        }
+    }
+
+    /// What the standby is given for them.
+    pub fn given(self) -> Self {
+        Self {
+            max_connections: self.max_connections.max(20),
+            max_worker_processes: self.max_worker_processes.max(8),
+            max_locks_per_transaction: self.max_locks_per_transaction.max(64),
+            ..self
+        }
+    }
+
+    /// Whether a standby that was given for these would pause at those.
+    pub fn fall_below(self, now: Self) -> bool {
+        let given = self.given();
+        given.max_connections < now.max_connections
+            || given.max_worker_processes < now.max_worker_processes
+            || given.max_wal_senders < now.max_wal_senders
+            || given.max_prepared_transactions < now.max_prepared_transactions
+            || given.max_locks_per_transaction < now.max_locks_per_transaction
+    }
 }
 
 /// Everything that differs between two drills.
@@ -91,7 +127,7 @@ impl Conf<'_> {
     }
 
     fn soft(&self) -> Vec<(&'static str, String)> {
-        let limits = &self.limits;
+        let limits = self.limits.given();
         vec![
             ("hot_standby", "on".to_owned()),
             ("hot_standby_feedback", "off".to_owned()),
@@ -99,11 +135,11 @@ impl Conf<'_> {
             ("max_standby_streaming_delay", "-1".to_owned()),
             // How long a standby sleeps before it looks into pg_wal again.
             ("wal_retrieve_retry_interval", "20ms".to_owned()),
-            ("max_connections", limits.max_connections.max(20).to_string()),
-            ("max_worker_processes", limits.max_worker_processes.max(8).to_string()),
+            ("max_connections", limits.max_connections.to_string()),
+            ("max_worker_processes", limits.max_worker_processes.to_string()),
             ("max_wal_senders", limits.max_wal_senders.to_string()),
             ("max_prepared_transactions", limits.max_prepared_transactions.to_string()),
-            ("max_locks_per_transaction", limits.max_locks_per_transaction.max(64).to_string()),
+            ("max_locks_per_transaction", limits.max_locks_per_transaction.to_string()),
             ("superuser_reserved_connections", "3".to_owned()),
             ("wal_level", "replica".to_owned()),
             // Thrown away in a few minutes: nothing has to survive a crash.
@@ -160,7 +196,10 @@ impl Conf<'_> {
 fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     use io::Write as _;
     let path = folder.join(name);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)?;
+    // The folder belongs to PostgreSQL's user, and a server may have run already: never through a link of its making.
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o644).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let mut file = options.open(path)?;
     file.write_all(text.as_bytes())
 }
 
@@ -183,7 +222,7 @@ pub fn disarm(data: &Path, owner: Owner) -> io::Result<Vec<String>> {
         }
     }
     let signal = data.join("standby.signal");
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&signal)?;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&signal)?;
     if let Some((uid, gid)) = owner {
         chown(&signal, Some(uid.as_raw()), Some(gid.as_raw()))?;
     }

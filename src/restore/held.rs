@@ -41,6 +41,8 @@ pub struct Server {
     pub role: String,
     /// What recovery showed, for the checks.
     pub recovered: Recovered,
+    /// Bytes of files that the base backup held.
+    pub base_bytes: u64,
 }
 
 /// What recovery showed.
@@ -58,6 +60,8 @@ pub struct Recovered {
     pub timeline: u32,
     /// Newest replayed commit.
     pub data_as_of: Option<Timestamp>,
+    /// A target in time: whether replay stopped at it, and not just where the WAL ends.
+    pub target_reached: bool,
     /// What isolation was shown.
     pub isolation: Option<super::isolation::Shown>,
 }
@@ -82,6 +86,8 @@ pub struct Restore {
     pub chosen: Arc<Chosen>,
     /// WAL on its way.
     pub wal: WalFetch,
+    /// Bytes of files that the base backup held.
+    pub base_bytes: u64,
 }
 
 impl Held {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::session::Session;
+use super::session::{Session, sqlstate, words};
 use crate::domain::Isolation;
 
 /// What was found.
@@ -11,6 +11,8 @@ use crate::domain::Isolation;
 pub struct Shown {
     /// How closed.
     pub isolation: Isolation,
+    /// Whether files outside of the sandbox are out of reach.
+    pub fenced: bool,
     /// One fact a line.
     pub facts: Vec<String>,
     /// What speaks against it.
@@ -34,7 +36,7 @@ pub async fn show(session: &mut Session, postmaster: i32) -> Result<Shown, sqlx:
     let mut against = Vec::new();
     let rows = session
         .rows(
-            "select name, setting from pg_settings where name in ('archive_mode', 'listen_addresses', 'shared_preload_libraries', \
+            "select name, setting from pg_catalog.pg_settings where name in ('archive_mode', 'listen_addresses', 'shared_preload_libraries', \
              'restore_command', 'primary_conninfo', 'ssl', 'max_logical_replication_workers')",
         )
         .await?;
@@ -51,13 +53,40 @@ pub async fn show(session: &mut Session, postmaster: i32) -> Result<Shown, sqlx:
         Some(count) => against.push(format!("PostgreSQL listens on {count} TCP ports")),
         None => against.push("the sockets of PostgreSQL could not be looked at".to_owned()),
     }
+    let fenced = fenced(session, &mut facts).await?;
     let sealed = network(postmaster, &mut facts);
-    let isolation = match (against.is_empty(), sealed) {
+    let isolation = match (against.is_empty() && fenced, sealed) {
         (false, _) => Isolation::None,
         (true, true) => Isolation::Sealed,
         (true, false) => Isolation::Closed,
     };
-    Ok(Shown { isolation, facts, against })
+    Ok(Shown { isolation, fenced, facts, against })
+}
+
+/// What only the fence refuses to a superuser of the database: `/` can be listed, `/dev/zero` can be written by everybody, and
+/// nothing happens when it is.
+const FENCED_OFF: [(&str, &str); 2] = [
+    ("select pg_catalog.pg_ls_dir('/') limit 1", "nothing outside of the sandbox can be read but what the programs need"),
+    ("copy (select 1) to '/dev/zero'", "nothing outside of the sandbox can be written"),
+];
+
+/// Whether files outside of the sandbox are out of PostgreSQL's reach. Without that, what is replayed can write into the source's
+/// own tablespaces on its host.
+async fn fenced(session: &mut Session, facts: &mut Vec<String>) -> Result<bool, sqlx::Error> {
+    for (forbidden, fact) in FENCED_OFF {
+        match session.run(forbidden).await {
+            Err(error) if sqlstate(&error).as_deref() == Some("42501") => facts.push(format!("{fact} (Landlock), tried")),
+            Err(error) if error.as_database_error().is_none() => return Err(error),
+            tried => {
+                let seen = tried.err().map_or_else(|| "it was allowed".to_owned(), |error| words(&error));
+                facts.push(format!(
+                    "PostgreSQL is not kept inside of the sandbox: Landlock of Linux 6.2 is not there, or is switched off ({forbidden}: {seen})"
+                ));
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// A network of its own with nothing but a loopback in it.

@@ -18,6 +18,9 @@ use super::tree::Owner;
 use super::trouble::Trouble;
 use crate::domain::{Receipt, RunId};
 
+/// The first version whose control file we read (`ControlFile`).
+const FIRST_MAJOR: u32 = 13;
+
 /// The user that PostgreSQL's files are given to: `None` when we are not root and they are simply ours.
 pub fn owner(user: &str) -> Result<Owner, Trouble> {
     if !geteuid().is_root() {
@@ -60,10 +63,10 @@ pub async fn look_before(
     });
     space::must_fit(&settings.folder, cluster, wal, limits.reserve_bytes)?;
     if let Some(major) = chosen.and_then(|chosen| chosen.plan.info.major()) {
-        if major < 12 {
+        if major < FIRST_MAJOR {
             return Err(Trouble::could_not(
-                format!("the backup is of PostgreSQL {major}; drills begin with 12"),
-                "restore it by hand",
+                format!("the backup is of PostgreSQL {major}; drills begin with {FIRST_MAJOR}"),
+                "restore it by hand, or upgrade the source",
             ));
         }
         binaries::find(major, &settings.postgres_folders).await?;

@@ -11,6 +11,7 @@ pub mod blame;
 pub mod check;
 pub mod choose;
 pub mod conf;
+pub mod ending;
 pub mod held;
 pub mod hold;
 pub mod isolation;
@@ -35,6 +36,7 @@ pub mod untar;
 pub mod verbs;
 pub mod wal;
 pub mod watch;
+pub mod whole;
 
 pub use restorer::Restorer;
 pub use settings::{Limits, RestoreSettings, RestoreSubject};

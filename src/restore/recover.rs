@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::binaries::{self, Postgres};
 use super::blame;
 use super::conf::{Conf, SourceLimits};
+use super::ending;
 use super::held::{Chosen, Held, Recovered, Restore, Server, Telling, seconds};
 use super::hold::StartOrder;
 use super::isolation;
@@ -24,7 +25,7 @@ use super::tree::Owner;
 use super::trouble::Trouble;
 use super::wal::WalFetch;
 use super::watch::{GLANCE, Glance, Times, Watch, lost};
-use crate::archive::{ControlFile, Lsn, RecoveryTarget, SegmentName};
+use crate::archive::{ControlError, ControlFile, Lsn, RecoveryTarget, SegmentName};
 use crate::domain::{Cx, Isolation, Phase, Receipt};
 
 /// A promotion writes one record and a history file.
@@ -52,14 +53,14 @@ impl RecoverWork {
     /// Does it all.
     pub async fn run(self) -> Result<Receipt, Trouble> {
         let mut restore = self.held.restore.lock().await;
-        let Some(Restore { chosen, wal }) = restore.as_mut() else {
+        let Some(Restore { chosen, wal, base_bytes }) = restore.as_mut() else {
             return Err(Trouble::could_not("no base backup was restored in this sandbox", "run the whole runbook"));
         };
         let mut keeper = self.held.keeper.lock().await;
         let Some(keeper) = keeper.as_mut() else {
             return Err(Trouble::could_not("the sandbox has no keeper any more", "run the drill again"));
         };
-        let recovered = self.recover(chosen, wal, keeper).await;
+        let recovered = self.recover(chosen, wal, *base_bytes, keeper).await;
         if recovered.is_err() {
             // Nothing fetches any more once this step has ended.
             wal.stop().await;
@@ -68,7 +69,13 @@ impl RecoverWork {
         recovered
     }
 
-    async fn recover(&self, chosen: &Chosen, wal: &mut WalFetch, keeper: &mut Keeper) -> Result<Receipt, Trouble> {
+    async fn recover(
+        &self,
+        chosen: &Chosen,
+        wal: &mut WalFetch,
+        base_bytes: u64,
+        keeper: &mut Keeper,
+    ) -> Result<Receipt, Trouble> {
         let mut control = self.control()?;
         let expected = chosen.of.system_id.unwrap_or(chosen.plan.system_id);
         if expected != control.system_id {
@@ -95,15 +102,20 @@ impl RecoverWork {
                 session: None,
                 replay: Replay::default(),
                 role: String::new(),
+                limits: SourceLimits::of(&control),
             };
-            if let Glance::Reached { note } = watch.until_end(&mut times, began).await? {
+            let glance = watch.until_end(&mut times, began).await?;
+            let promoted = match &glance {
+                Glance::Reached { at_target, .. } => self.promote(&mut watch, &control, *at_target, &mut times).await?,
+                _ => None,
+            };
+            if let (Glance::Reached { note, .. }, Some(recovered)) = (glance, promoted) {
                 notes.extend(note);
-                let recovered = self.promote(&mut watch, &control, &mut times).await?;
                 let role = watch.role;
                 if let Some(session) = watch.session {
                     session.close().await;
                 }
-                self.held.set_server(Some(Server { role, recovered: recovered.clone() }));
+                self.held.set_server(Some(Server { role, recovered: recovered.clone(), base_bytes }));
                 // A target in time needs no more of it.
                 wal.stop().await;
                 return Ok(self.receipt(chosen, &recovered, &postgres, &times, notes, wal));
@@ -121,10 +133,11 @@ impl RecoverWork {
         ))
     }
 
-    fn control(&self) -> Result<ControlFile, Trouble> {
+    /// What the control file says now.
+    pub fn control(&self) -> Result<ControlFile, Trouble> {
         let path = self.held.sandbox.data().join("global/pg_control");
         let bytes = fs::read(&path).map_err(|error| Trouble::disk("read", &path, &error))?;
-        ControlFile::parse(&bytes).map_err(|error| Trouble::bad(format!("global/pg_control of the backup: {error}")))
+        control_of(&bytes)
     }
 
     async fn start(
@@ -140,13 +153,7 @@ impl RecoverWork {
             major: postgres.major,
             timeline: chosen.plan.timeline,
             target_time: target_time.as_deref(),
-            limits: SourceLimits {
-                max_connections: control.max_connections,
-                max_worker_processes: control.max_worker_processes,
-                max_wal_senders: control.max_wal_senders,
-                max_prepared_transactions: control.max_prepared_xacts,
-                max_locks_per_transaction: control.max_locks_per_xact,
-            },
+            limits: SourceLimits::of(control),
             shared_buffers_bytes: self.settings.limits.shared_buffers_bytes,
         };
         conf.write().map_err(|error| Trouble::disk("write", &self.held.sandbox.conf(), &error))?;
@@ -155,26 +162,44 @@ impl RecoverWork {
             arguments: conf.arguments(),
             user: self.owner.map(|(uid, gid)| (uid.as_raw(), gid.as_raw())),
             seal: true,
+            fence: true,
         };
         keeper.start_postgres(order).await
     }
 
-    async fn promote(&self, watch: &mut Watch<'_>, control: &ControlFile, times: &mut Times) -> Result<Recovered, Trouble> {
+    /// Promotes and says where recovery ended; nothing when the rest of the WAL raised the source's limits above ours.
+    async fn promote(
+        &self,
+        watch: &mut Watch<'_>,
+        control: &ControlFile,
+        at_target: bool,
+        times: &mut Times,
+    ) -> Result<Option<Recovered>, Trouble> {
         let (chosen, log_from, pid) = (watch.chosen, watch.log_from, watch.pid);
         let Some(session) = &mut watch.session else {
             return Err(Trouble::could_not("the connection was lost at the end of replay", "run the drill again"));
         };
         let began = Instant::now();
         self.telling.progress("promoting".to_owned());
-        session.run("select pg_promote(false)").await.map_err(|error| lost(&error))?;
+        let last = ending::keep(&self.held.sandbox, chosen)?;
+        session.run("select pg_catalog.pg_promote(false)").await.map_err(|error| lost(&error))?;
         loop {
             if self.cancel.is_cancelled() {
                 return Err(Trouble::Cancelled);
             }
             if let Some(end) = watch.keeper.ended(GLANCE).await? {
-                return Err(blame::of_an_end(&end.status, end.signal, &blame::tail(&self.held.sandbox.log(), log_from)));
+                let log = blame::tail(&self.held.sandbox.log(), log_from);
+                if blame::of_limits(&log) {
+                    return Ok(None);
+                }
+                return Err(blame::of_an_end(&end.status, end.signal, &log));
             }
-            let row = session.row("select pg_is_in_recovery()").await.map_err(|error| lost(&error))?;
+            let row = match session.row("select pg_catalog.pg_is_in_recovery()").await {
+                Ok(row) => row,
+                // It goes down; the keeper will say how.
+                Err(error) if error.as_database_error().is_none() && began.elapsed() < PROMOTION => continue,
+                Err(error) => return Err(lost(&error)),
+            };
             if row.first().and_then(Option::as_deref) == Some("f") {
                 break;
             }
@@ -192,17 +217,13 @@ impl RecoverWork {
         }
         let size = chosen.plan.segment_size;
         let expected = chosen.end;
-        let start = expected.start(size).unwrap_or(Lsn(0));
-        if chosen.plan.target == RecoveryTarget::End && end.switch < start {
-            return Err(Trouble::bad(format!(
-                "recovery ended at {}, before {start}, the start of segment {expected}",
-                end.switch
-            )));
+        if chosen.plan.target == RecoveryTarget::End {
+            ending::check(&self.held.sandbox, chosen, last.as_deref(), end.switch)?;
         }
         let isolation = isolation::show(session, pid).await.map_err(|error| lost(&error))?;
         // The position behind the last record may be the first byte of a segment that does not exist.
         let last_byte = Lsn(end.switch.0.saturating_sub(1));
-        Ok(Recovered {
+        Ok(Some(Recovered {
             system_id: Some(control.system_id),
             reached_segment: SegmentName::holding(end.parent, last_byte, size).map(|name| name.to_string()),
             reached_lsn: Some(end.switch.to_string()),
@@ -210,7 +231,8 @@ impl RecoverWork {
             timeline: end.parent,
             data_as_of: end.data_as_of,
             isolation: Some(isolation),
-        })
+            target_reached: at_target,
+        }))
     }
 
     fn receipt(
@@ -253,6 +275,17 @@ impl RecoverWork {
         ];
         Receipt { outputs, assertions: Vec::new(), phases, notes }
     }
+}
+
+/// Reads a restored control file. A version that we do not know is our own lack and not the archive's.
+pub fn control_of(bytes: &[u8]) -> Result<ControlFile, Trouble> {
+    ControlFile::parse(bytes).map_err(|error| match error {
+        ControlError::UnknownVersion { .. } => Trouble::could_not(
+            format!("global/pg_control of the backup: {error}"),
+            "drills take PostgreSQL 13 to 18; restore this one by hand",
+        ),
+        error => Trouble::bad(format!("global/pg_control of the backup: {error}")),
+    })
 }
 
 /// A moment as PostgreSQL prints seconds since the epoch.

@@ -28,8 +28,8 @@ pub struct Seen {
 pub async fn look(session: &mut Session) -> Result<Seen, sqlx::Error> {
     let row = session
         .row(
-            "select pg_is_in_recovery(), pg_last_wal_replay_lsn(), \
-             case when pg_is_in_recovery() then pg_is_wal_replay_paused() else false end",
+            "select pg_catalog.pg_is_in_recovery(), pg_catalog.pg_last_wal_replay_lsn(), \
+             case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_is_wal_replay_paused() else false end",
         )
         .await?;
     let text = |at: usize| row.get(at).and_then(Option::as_deref);
@@ -116,7 +116,10 @@ pub async fn read_end(session: &mut Session, sandbox: &Sandbox) -> Result<End, T
     let unclear =
         |what: String| Trouble::could_not(format!("the end of recovery could not be read: {what}"), "report this as a bug");
     let row = session
-        .row("select pg_walfile_name(pg_current_wal_insert_lsn() + 1), extract(epoch from pg_last_xact_replay_timestamp())")
+        .row(
+            "select pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), \
+             extract(epoch from pg_catalog.pg_last_xact_replay_timestamp())",
+        )
         .await
         .map_err(|error| unclear(words(&error)))?;
     let text = |at: usize| row.get(at).and_then(Option::as_deref);

@@ -64,6 +64,17 @@ impl Restorer {
         }
     }
 
+    /// The sandbox of an intent that was written down: where it was made, even when the configuration names another folder by now.
+    /// A mark that is not of this run's form is not believed.
+    fn sandbox_meant(&self, intent: &Intent) -> Sandbox {
+        let call = &intent.call;
+        let marked = intent.mark.get("folder").and_then(Value::as_str).map(Path::new).filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            path.is_absolute() && name.starts_with(&format!("{}{}-", super::sandbox::NAME, call.run.short()))
+        });
+        marked.map_or_else(|| self.sandbox_of(call), Sandbox::at)
+    }
+
     /// The sandbox that a call names must be one of ours in our folder: nothing else is ever written to or removed.
     fn must_be_ours(&self, folder: &str, run: RunId) -> Result<(), Refused> {
         let path = PathBuf::from(folder);
@@ -235,7 +246,7 @@ impl Act for Restorer {
             return Ok(state);
         }
         // Another process's work, or none: only the marks on disk can tell.
-        let sandbox = self.sandbox_of(call);
+        let sandbox = self.sandbox_meant(intent);
         Ok(match call.verb.as_str() {
             SANDBOX_MAKE | PG_RECOVER | PG_RESTORE_BASE if sandbox.folder().exists() => match sandbox.marker() {
                 Some(marker) if marker.run == call.run => State::CouldNot {
@@ -252,7 +263,7 @@ impl Act for Restorer {
     async fn undo(&self, _cx: &Cx, intent: &Intent, _state: &State) -> Result<Undone, ActError> {
         let call = &intent.call;
         self.memory.end(&key(call)).await;
-        let sandbox = self.sandbox_of(call);
+        let sandbox = self.sandbox_meant(intent);
         match call.verb.as_str() {
             SANDBOX_MAKE => Ok(self.undo_make(call, &sandbox).await),
             PG_RECOVER => Ok(self.undo_recover(call, &sandbox).await),

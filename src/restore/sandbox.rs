@@ -1,10 +1,11 @@
 //! The sandbox folder: its name, its marker, how it is made and removed. What bears no marker of ours is never touched.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
 use super::process::ProcessMark;
@@ -150,6 +151,18 @@ impl Sandbox {
         ))
     }
 
+    /// Takes the lock of the marker, which the keeper holds for its life: a process in another pid namespace looks dead by its
+    /// number, and a lock tells nevertheless. `None`: somebody has it.
+    pub fn lock(&self) -> io::Result<Option<File>> {
+        let marker = fs::OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(self.folder.join(MARKER))?;
+        match marker.try_lock() {
+            Ok(()) => Ok(Some(marker)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // A file system without locks tells nothing: the process numbers must do.
+            Err(TryLockError::Error(_)) => Ok(Some(marker)),
+        }
+    }
+
     /// Removes a sandbox of ours, the marker last: a kill in the middle leaves something that can still be recognised.
     pub fn remove(&self) -> io::Result<bool> {
         let Ok(entries) = fs::read_dir(&self.folder) else {
@@ -158,6 +171,12 @@ impl Sandbox {
         if self.marker().is_none() {
             return Err(io::Error::other(format!("{} bears no marker of ours", self.folder.display())));
         }
+        let Some(_lock) = self.lock()? else {
+            return Err(io::Error::other(format!(
+                "{} is held by a process that cannot be seen from here (another container?)",
+                self.folder.display()
+            )));
+        };
         for entry in entries {
             let entry = entry?;
             if entry.file_name() == MARKER {

@@ -11,6 +11,24 @@ use super::sandbox::Sandbox;
 /// A connection.
 pub struct Session(PgConnection);
 
+/// What holds for every session.
+const FIRM: &[(&str, &str)] =
+    &[("local_preload_libraries", ""), ("role", "none"), ("jit", "off"), ("idle_in_transaction_session_timeout", "0")];
+/// A superuser of the restored cluster must not run what was planted there: with the usual search_path an operator of the schema
+/// public that fits better than the system's is taken. What ALTER ROLE and ALTER DATABASE say of time and writing gives way too.
+const SUPERUSER: &[(&str, &str)] = &[
+    ("session_preload_libraries", ""),
+    ("session_replication_role", "origin"),
+    ("search_path", "pg_catalog, pg_temp"),
+    ("default_transaction_read_only", "off"),
+    ("default_transaction_isolation", "read committed"),
+    ("default_transaction_deferrable", "off"),
+    ("statement_timeout", "5min"),
+    ("lock_timeout", "30s"),
+];
+/// The user's own statements find the user's own tables.
+const READER: &[(&str, &str)] = &[("search_path", "\"$user\", public")];
+
 /// As whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum As<'a> {
@@ -35,16 +53,10 @@ impl Session {
     /// Connects as a role to a database. What ALTER ROLE or ALTER DATABASE set in the restored cluster (libraries to load, above
     /// all) gives way to what the client asks for.
     pub async fn open(sandbox: &Sandbox, role: As<'_>, database: &str, extra: &[(&str, String)]) -> Result<Self, sqlx::Error> {
-        let (role, preload) = match role {
-            As::Superuser(role) => (role, Some(("session_preload_libraries", ""))),
-            As::Reader(role) => (role, None),
+        let (role, own) = match role {
+            As::Superuser(role) => (role, SUPERUSER),
+            As::Reader(role) => (role, READER),
         };
-        let firm = [
-            ("local_preload_libraries", String::new()),
-            ("role", "none".to_owned()),
-            ("search_path", "\"$user\", public".to_owned()),
-            ("jit", "off".to_owned()),
-        ];
         let options = PgConnectOptions::new_without_pgpass()
             .host("localhost")
             .port(5432)
@@ -54,8 +66,7 @@ impl Session {
             .ssl_mode(PgSslMode::Disable)
             .application_name("dalsegno")
             .statement_cache_capacity(0)
-            .options(firm.iter().map(|(name, value)| (*name, value.as_str())))
-            .options(preload)
+            .options(FIRM.iter().chain(own).copied())
             .options(extra.iter().map(|(name, value)| (*name, value.as_str())))
             .disable_statement_logging();
         let connect = PgConnection::connect_with(&options);
@@ -80,6 +91,11 @@ impl Session {
     /// Runs a statement of ours.
     pub async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
         sqlx::raw_sql(sql).execute(&mut self.0).await.map(|_| ())
+    }
+
+    /// Runs a statement that we made; names in it must be quoted.
+    pub async fn run_made(&mut self, sql: String) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut self.0).await.map(|_| ())
     }
 
     /// Runs a user's statement. The role may only read, so the text needs no parsing; rows are counted, not kept.

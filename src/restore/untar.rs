@@ -14,6 +14,9 @@ use super::trouble::Trouble;
 const BLOCK: usize = 512;
 /// One read from the decoder, and one write to the disk.
 const BUFFER: usize = 256 * 1024;
+/// The disk is asked for its free space again after so many bytes or members.
+const SPACE_BYTES: u64 = 16 << 20;
+const SPACE_MEMBERS: u64 = 1024;
 const MAX_METADATA: u32 = 64 * 1024;
 /// Extended headers of one member, with their own header blocks.
 const MAX_HEADER: usize = 512 * 1024;
@@ -27,6 +30,8 @@ pub struct Untarred {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Files, folders and links.
+    pub members: u64,
     /// Whether `global/pg_control` was among them.
     pub has_control: bool,
     /// Whether `backup_label` was among them.
@@ -41,6 +46,10 @@ pub struct Rules<'a> {
     pub key: &'a str,
     /// At most this many bytes of content: more is a size that lies or a bomb.
     pub max_bytes: u64,
+    /// At most this many members.
+    pub max_members: u64,
+    /// Asked now and then, with the bytes that are wanted next, and for each file that is larger: whether the disk takes them.
+    pub space: &'a (dyn Fn(u64) -> Result<(), Trouble> + Sync),
     /// Asked for each member and each buffer.
     pub cancel: &'a CancellationToken,
     /// Told after each buffer: bytes written so far.
@@ -143,6 +152,14 @@ fn take<R: Read>(
     seen: &mut Untarred,
 ) -> Result<(), Trouble> {
     let text = member.path.text();
+    seen.members = seen.members.saturating_add(1);
+    if seen.members > rules.max_members {
+        let why = format!("{}: more than {} files and folders", rules.key, rules.max_members);
+        return Err(Trouble::could_not(why, "restore this archive by hand: a drill takes fewer files"));
+    }
+    if seen.members % SPACE_MEMBERS == 0 || member.size >= SPACE_BYTES {
+        (rules.space)(member.size)?;
+    }
     match member.kind {
         Kind::SkippedLink => {
             seen.skipped_links.push(text);
@@ -245,7 +262,12 @@ impl<R: Read> Source<'_, R> {
         mut write: impl FnMut(&[u8]) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let mut left = size;
+        let mut asked_at = size;
         while left > 0 {
+            if asked_at - left >= SPACE_BYTES {
+                (rules.space)(left)?;
+                asked_at = left;
+            }
             if rules.cancel.is_cancelled() {
                 return Err(Trouble::Cancelled);
             }

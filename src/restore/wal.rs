@@ -4,7 +4,7 @@
 //! replay are removed here, since PostgreSQL would keep them until a restart point that depends on the source's settings.
 
 use std::fs;
-use std::io::{Cursor, Read, Write};
+use std::io::{BufRead, Cursor, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +15,24 @@ use nix::unistd::fchown;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use super::pipe::{self, Ahead, Source};
 use super::retry::Patience;
 use super::tree::Owner;
 use super::trouble::Trouble;
-use crate::archive::{Compression, Damage, SegmentName, SegmentSize, check_head};
+use crate::archive::{Compression, Damage, SegmentFault, SegmentName, SegmentSize, check_head};
 use crate::domain::SystemId;
 use crate::store::{Store, StoreError};
 
 /// Replayed segments that are kept: the startup process may still hold the one before.
 const KEPT_BEHIND: usize = 2;
 const KIB: u64 = 1024;
+/// Segments above this size are streamed; a whole one is one GET, and four of them fit into memory.
+const WHOLE_BYTES: u64 = 16 << 20;
+/// One ranged GET of a streamed segment, how many at a time, and the memory of all with what waits for the decoder.
+const STREAM_PART: u64 = 2 << 20;
+const STREAM_PARTS: usize = 2;
+const STREAM_BYTES: u64 = 8 << 20;
+static ATTEMPT: AtomicU64 = AtomicU64::new(0);
 /// One write of an inflated segment; every segment size is a multiple of it.
 const COPY: usize = 256 * 1024;
 
@@ -37,6 +45,8 @@ pub struct Wanted {
     pub key: String,
     /// How it is stored.
     pub compression: Compression,
+    /// The segment in which a timeline was left begins with pages of the one before; no other does.
+    pub may_begin_older: bool,
 }
 
 /// What all workers share.
@@ -272,17 +282,24 @@ async fn bring(shared: &Arc<Shared>, index: usize, wanted: &Wanted) -> Result<u6
     let most = shared.job.memory_bytes / KIB;
     let expected = shared.largest.load(Ordering::Relaxed) / KIB;
     let permits = u32::try_from(expected.saturating_add(1).min(most).max(1)).unwrap_or(u32::MAX);
+    let streamed = shared.job.size.bytes() > WHOLE_BYTES;
+    let permits = if streamed { u32::try_from((STREAM_BYTES / KIB).min(most).max(1)).unwrap_or(u32::MAX) } else { permits };
     let memory = tokio::select! {
         () = shared.job.patience.cancel.cancelled() => return Err(Trouble::Cancelled),
         permits = shared.memory.acquire_many(permits) => permits.map_err(|_| Trouble::Cancelled)?,
     };
+    if streamed {
+        let stored = stream(shared, wanted).await;
+        drop(memory);
+        return stored;
+    }
     let bytes = fetch(shared, wanted).await?;
     let stored = bytes.len() as u64;
     // Begins at half a segment and follows what is seen, slowly when it falls.
     let _ = shared.largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(stored.max(known - known / 8)));
     let turn = shared.inflating.acquire().await.map_err(|_| Trouble::Cancelled)?;
     let (job, segment) = (Arc::clone(shared), wanted.clone());
-    let placed = tokio::task::spawn_blocking(move || place(&job.job, &segment, bytes)).await;
+    let placed = tokio::task::spawn_blocking(move || place(&job.job, &segment, Cursor::new(bytes))).await;
     drop((turn, memory));
     let placed = placed.unwrap_or_else(|_| {
         Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug"))
@@ -290,9 +307,35 @@ async fn bring(shared: &Arc<Shared>, index: usize, wanted: &Wanted) -> Result<u6
     placed.map(|()| stored)
 }
 
+/// A large segment goes through the decoder while it is read: at 1 GiB none of it fits into memory.
+async fn stream(shared: &Arc<Shared>, wanted: &Wanted) -> Result<u64, Trouble> {
+    let (job, cap) = (&shared.job, cap(shared.job.size));
+    let turn = shared.inflating.acquire().await.map_err(|_| Trouble::Cancelled)?;
+    let size = job.patience.read(|| job.store.head(&wanted.key)).await?.size;
+    if size > cap {
+        return Err(Trouble::bad(format!("{}: {size} bytes are more than a segment can be", wanted.key)));
+    }
+    let source = Source { key: wanted.key.clone(), size };
+    let ahead = Ahead { part_bytes: STREAM_PART, parts: STREAM_PARTS };
+    let (pipe, reading) = pipe::open(job.store.clone(), source, ahead, job.patience.clone());
+    let (of, segment) = (Arc::clone(shared), wanted.clone());
+    let placed = tokio::task::spawn_blocking(move || place(&of.job, &segment, pipe)).await;
+    drop(turn);
+    // What could not be read says more than the segment that ended early because of it.
+    reading.await.unwrap_or(Ok(()))?;
+    let placed = placed.unwrap_or_else(|_| {
+        Err(Trouble::could_not(format!("{}: our own fault while inflating it", wanted.key), "report this as a bug"))
+    });
+    placed.map(|()| size)
+}
+
 /// More than a segment cannot be worth reading: no compression makes it that much longer.
+fn cap(size: SegmentSize) -> u64 {
+    size.bytes().saturating_add(size.bytes() / 8).saturating_add(64 * KIB)
+}
+
 async fn fetch(shared: &Shared, wanted: &Wanted) -> Result<Bytes, Trouble> {
-    let cap = shared.job.size.bytes().saturating_add(shared.job.size.bytes() / 8).saturating_add(64 * KIB);
+    let cap = cap(shared.job.size);
     let object = shared
         .job
         .patience
@@ -309,14 +352,16 @@ async fn fetch(shared: &Shared, wanted: &Wanted) -> Result<Bytes, Trouble> {
 
 /// Inflates, checks, writes beside and renames. Blocking. Streams, so that a segment never lies in memory as a whole: buffers of
 /// 16 MiB that come and go stay with the allocator.
-fn place(job: &WalJob, wanted: &Wanted, bytes: Bytes) -> Result<(), Trouble> {
+fn place(job: &WalJob, wanted: &Wanted, mut bytes: impl BufRead + Send + 'static) -> Result<(), Trouble> {
     let bad = |why: &dyn std::fmt::Display| Trouble::bad(format!("{}: {why}", wanted.key));
-    wanted.compression.check_magic(&bytes).map_err(|damage| bad(&damage))?;
-    let mut reader = wanted.compression.reader(Cursor::new(bytes)).map_err(|error| bad(&error))?;
+    let begin = bytes.fill_buf().map_err(|error| bad(&error))?;
+    wanted.compression.check_magic(begin).map_err(|damage| bad(&damage))?;
+    let mut reader = wanted.compression.reader(bytes).map_err(|error| bad(&error))?;
     let name = wanted.name.to_string();
-    let beside = job.incoming.join(&name);
+    // A second attempt at the same segment, after a new start of PostgreSQL, may overtake the first one.
+    let beside = job.incoming.join(format!("{name}.{}", ATTEMPT.fetch_add(1, Ordering::Relaxed)));
     let disk = |error: std::io::Error| Trouble::disk("write", &beside, &error);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside).map_err(disk)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(disk)?;
     let size = job.size.bytes();
     let mut buffer = vec![0_u8; COPY];
     let mut got = 0_u64;
@@ -324,7 +369,11 @@ fn place(job: &WalJob, wanted: &Wanted, bytes: Bytes) -> Result<(), Trouble> {
         let count = fill(reader.as_mut(), &mut buffer).map_err(|error| bad(&damage_of(&error, got, size)))?;
         let ready = buffer.get(..count).unwrap_or_default();
         if got == 0 {
-            check_head(ready, wanted.name, job.size, job.system_id).map_err(|fault| bad(&fault))?;
+            let header = check_head(ready, wanted.name, job.size, job.system_id).map_err(|fault| bad(&fault))?;
+            if header.timeline < wanted.name.timeline && !wanted.may_begin_older {
+                let (found, wanted) = (header.timeline, wanted.name.timeline);
+                return Err(bad(&SegmentFault::Timeline { found, wanted }));
+            }
         }
         got = got.saturating_add(count as u64);
         if got > size {

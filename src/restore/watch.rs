@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::blame;
+use super::conf::SourceLimits;
 use super::held::{Chosen, seconds};
 use super::keeper::Keeper;
 use super::recover::RecoverWork;
@@ -38,6 +39,8 @@ pub enum Glance {
     Reached {
         /// For people.
         note: Option<String>,
+        /// Replay stopped at the target itself: there was a commit behind it.
+        at_target: bool,
     },
 }
 
@@ -61,6 +64,8 @@ pub struct Watch<'a> {
     pub replay: Replay,
     /// The superuser's name, once it is known.
     pub role: String,
+    /// The source's limits that this server was started with.
+    pub limits: SourceLimits,
 }
 
 impl Watch<'_> {
@@ -73,7 +78,7 @@ impl Watch<'_> {
             }
             if let Some(end) = self.keeper.ended(GLANCE).await? {
                 let log = blame::tail(&self.work.held.sandbox.log(), self.log_from);
-                if log.contains("insufficient parameter settings") || log.contains("is a lower setting than on the") {
+                if blame::of_limits(&log) {
                     return Ok(Glance::LimitsTooSmall);
                 }
                 return Err(blame::of_an_end(&end.status, end.signal, &log));
@@ -186,11 +191,8 @@ impl Watch<'_> {
         self.replay.is_at(seen.lsn);
         let expected = self.chosen.end;
         let passed = seen.lsn.is_some_and(|lsn| lsn >= expected.start(size).unwrap_or(Lsn(u64::MAX)));
-        if self.chosen.plan.target != RecoveryTarget::End && seen.paused {
-            return Ok(Glance::Reached { note: None });
-        }
         if seen.paused {
-            return Ok(Glance::LimitsTooSmall);
+            return self.paused();
         }
         if self.wal.is_complete() && passed {
             return Ok(self.at_the_end());
@@ -198,15 +200,32 @@ impl Watch<'_> {
         self.stalled()
     }
 
+    /// Replay pauses at the target, or because the source's limits outgrew ours: both look the same over SQL, and the control file
+    /// tells them apart.
+    fn paused(&self) -> Result<Glance, Trouble> {
+        // A page that is being written reads again in a moment.
+        let Ok(control) = self.work.control() else { return Ok(Glance::Again) };
+        if self.limits.fall_below(SourceLimits::of(&control)) {
+            return Ok(Glance::LimitsTooSmall);
+        }
+        if self.chosen.plan.target != RecoveryTarget::End {
+            return Ok(Glance::Reached { note: None, at_target: true });
+        }
+        Err(Trouble::could_not(
+            format!("replay pauses at {} and nobody asked for that", self.replay.words()),
+            "look at the drill's log, then run it again",
+        ))
+    }
+
     /// All of it lies there and replay is in the last segment. A promotion replays what is left there; a target in time has not
     /// been met, so replay must come to rest first.
     fn at_the_end(&self) -> Glance {
         if self.chosen.plan.target == RecoveryTarget::End {
-            return Glance::Reached { note: None };
+            return Glance::Reached { note: None, at_target: false };
         }
         if self.replay.rests_for(Duration::from_millis(500)) {
             let note = format!("no commit after {} lies in the archive; replayed to its end", self.chosen.plan.target);
-            return Glance::Reached { note: Some(note) };
+            return Glance::Reached { note: Some(note), at_target: false };
         }
         Glance::Again
     }

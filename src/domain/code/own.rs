@@ -15,7 +15,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         code: "evidence-unreadable",
         title: "an evidence file of a drill cannot be taken in",
         meaning: "The file in the state folder is not evidence of a form that this version reads.",
-        harm: "That drill does not count as a proof.",
+        harm: "That drill does not count, whatever it said: a failure stays unknown too. No success is signalled to the heartbeat meanwhile.",
         remedy: "dalsegno drill report RUN shows what is wrong with the file; a newer form needs a newer dalsegno",
         sources: &[],
     },

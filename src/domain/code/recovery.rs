@@ -14,7 +14,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
         code: "drill-failed",
         title: "the last drill of this place failed",
-        meaning: "The newest drill restored from this place and found it bad; no later drill proved it.",
+        meaning: "A drill restored from this place and found it bad, and no later drill proved the whole of it: to the end, in a sandbox closed as configured, with all configured checks.",
         harm: "A restore today would fail the same way.",
         remedy: "dalsegno drill report, mend what it names, then: dalsegno drill RUNBOOK --db NAME",
         sources: &[],
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
         code: "never-drilled",
         title: "no restore from this place was ever proven",
-        meaning: "policy.drill-every is set and the ledger has no proven drill of this subject at this place. A proof holds for one place.",
+        meaning: "policy.drill-every is set and the ledger has no proven drill of this subject at this place. A proof holds for one place, and only one of the whole counts: target end, a sandbox at least as closed as configured, all configured checks.",
         harm: "Whether it restores is a belief.",
         remedy: "dalsegno drill RUNBOOK --db NAME",
         sources: &[],

@@ -44,7 +44,7 @@ impl Observe for ObjectStore {
         ProviderId(format!("store/{}", self.settings.id))
     }
 
-    fn covers(&self) -> Vec<(Subject, FactKind)> {
+    fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {
         vec![(self.settings.subject.clone(), FactKind::Store)]
     }
 

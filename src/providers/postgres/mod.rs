@@ -181,7 +181,7 @@ impl Observe for PostgresArchive {
         ProviderId(format!("postgres/{}", self.settings.name))
     }
 
-    fn covers(&self) -> Vec<(Subject, FactKind)> {
+    fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {
         vec![(self.settings.subject.clone(), FactKind::Archive)]
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
@@ -12,17 +13,20 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, geteuid, getgid, getppid, getuid, setgid, setgroups, setuid};
 
+use super::fence::fence;
 use crate::domain::ExitCode;
+use crate::restore::sandbox::Sandbox;
 
 #[derive(Debug, Default)]
 struct Wanted {
     parent: i32,
     user: Option<(u32, u32)>,
     seal: bool,
+    fence: Option<String>,
     program: Vec<String>,
 }
 
-/// `internal exec --parent PID [--user UID:GID] [--seal] -- PROGRAM ARGUMENTS`. Comes back only when it failed.
+/// `internal exec --parent PID [--user UID:GID] [--seal] [--fence SANDBOX] -- PROGRAM ARGUMENTS`. Comes back only when it failed.
 pub(super) fn become_postgres(args: &[String]) -> ExitCode {
     let Some(wanted) = parse(args) else {
         return ExitCode::Usage;
@@ -44,6 +48,7 @@ fn parse(args: &[String]) -> Option<Wanted> {
                 wanted.user = Some((uid.parse().ok()?, gid.parse().ok()?));
             }
             "--seal" => wanted.seal = true,
+            "--fence" => wanted.fence = Some(args.next()?.clone()),
             "--" => wanted.program = args.by_ref().cloned().collect(),
             _ => return None,
         }
@@ -76,6 +81,12 @@ fn go(wanted: &Wanted) -> Result<std::convert::Infallible, String> {
     SigSet::empty().thread_set_mask().map_err(|error| format!("signal mask: {error}"))?;
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    if let Some(folder) = &wanted.fence
+        && let Err(why) = fence(&Sandbox::at(Path::new(folder)), Path::new(program))
+    {
+        // Not fatal either, and read back over SQL.
+        let _ = writeln!(std::io::stderr(), "dalsegno: stays without a fence: {why}");
+    }
     let error = Command::new(program)
         .args(arguments)
         .env_clear()

@@ -1,6 +1,6 @@
 //! The keeper of one sandbox.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, Write};
 use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::os::unix::process::ExitStatusExt;
@@ -38,6 +38,11 @@ pub(super) fn keep(args: &[String]) -> ExitCode {
         say(&Said::Failed { why: format!("{folder} is not a sandbox of ours") });
         return ExitCode::Usage;
     }
+    // Held for life: whoever sweeps must get it first.
+    let Ok(Some(lock)) = sandbox.lock() else {
+        say(&Said::Failed { why: format!("{folder} is held by another process") });
+        return ExitCode::Usage;
+    };
     let pid = std::process::id();
     if let Some(mark) = ProcessMark::of(pid) {
         let _ = write_json(&sandbox.folder().join(KEEPER), &mark);
@@ -49,7 +54,7 @@ pub(super) fn keep(args: &[String]) -> ExitCode {
     listen_to_signals(signals, tell.clone());
     listen_to_orders(tell);
     say(&Said::Holding { pid: i32::try_from(pid).unwrap_or_default() });
-    Keeper { sandbox, postmaster: None }.run(&heard)
+    Keeper { sandbox, postmaster: None, lock }.run(&heard)
 }
 
 fn signals() -> SigSet {
@@ -93,6 +98,7 @@ fn say(said: &Said) {
 struct Keeper {
     sandbox: Sandbox,
     postmaster: Option<Child>,
+    lock: File,
 }
 
 impl Keeper {
@@ -128,6 +134,9 @@ impl Keeper {
         }
         if order.seal {
             command.arg("--seal");
+        }
+        if order.fence {
+            command.arg("--fence").arg(self.sandbox.folder());
         }
         command.arg("--").arg(&order.postgres).args(&order.arguments);
         command.stdin(Stdio::null());
@@ -186,6 +195,8 @@ impl Keeper {
             self.stop();
         }
         let _ = std::env::set_current_dir("/");
+        // Removing takes it itself.
+        drop(self.lock);
         // Writers of our parent may still be at work in the moment they are told to end: a second look finds what they made.
         for _ in 0..50 {
             match self.sandbox.remove() {

@@ -27,6 +27,8 @@ pub struct StartOrder {
     pub user: Option<(u32, u32)>,
     /// Whether to leave the network; when that is not possible it is started nevertheless, and isolation is read from outside.
     pub seal: bool,
+    /// Whether to keep it inside of the sandbox; when the kernel cannot, the same holds.
+    pub fence: bool,
 }
 
 /// What the keeper says.

@@ -2,12 +2,13 @@
 //!
 //! `hold` keeps one sandbox: it sits on a pipe from us, starts and stops the postmaster on request, and when the pipe closes
 //! (we ended, however) it stops the postmaster and removes the sandbox. `exec` becomes the postmaster: it binds its life to
-//! `hold` (`PR_SET_PDEATHSIG`), leaves the network, gives up root, then calls `exec`.
+//! `hold` (`PR_SET_PDEATHSIG`), leaves the network, gives up root and the rest of the file system, then calls `exec`.
 //!
 //! Both run before any async runtime: the parent-death signal belongs to the thread that forked, and leaving a user namespace
 //! needs a process of one thread.
 
 mod become_postgres;
+mod fence;
 mod keep;
 mod line;
 

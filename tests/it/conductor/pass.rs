@@ -178,6 +178,36 @@ async fn evidence_in_the_state_folder_is_taken_in_and_counts_as_proof() {
     assert_eq!(codes(&site.pass(later(10)).await), Vec::<&str>::new());
 }
 
+/// Takes the evidence of a drill in: verdict, target and the minute when it ended.
+fn leave(site: &Site, verdict: dalsegno::domain::Verdict, target: &str, minute: i64) {
+    let run = dalsegno::domain::RunId::new();
+    let mut drill = evidence(run);
+    (drill.verdict, drill.began, drill.ended) = (verdict, later(minute), later(minute));
+    let dalsegno::domain::RestoredBy::BaseAndWal { recovery, .. } = &mut drill.restored.as_mut().unwrap().by;
+    recovery.as_mut().unwrap().target = target.into();
+    let folder = site.drills().join(run.to_string());
+    std::fs::create_dir_all(&folder).unwrap();
+    dalsegno::execution::write_evidence(&folder, &drill).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_drill_stays_open_behind_narrower_and_undecided_ones_until_the_whole_is_proven() {
+    use dalsegno::domain::Verdict;
+    let site = Site::new(vec![the_store(), the_archive()]).await;
+    leave(&site, Verdict::Failed, "end", 1);
+    assert_eq!(codes(&site.pass(later(2)).await), ["drill-failed"]);
+    leave(&site, Verdict::Proven, "2026-11-30T10:00:00Z", 3);
+    assert_eq!(codes(&site.pass(later(4)).await), ["drill-failed"]);
+    leave(&site, Verdict::Unknown, "end", 5);
+    assert_eq!(codes(&site.pass(later(6)).await), ["drill-failed"]);
+    leave(&site, Verdict::Proven, "end", 7);
+    let outcome = site.pass(later(8)).await;
+    assert_eq!(codes(&outcome), Vec::<&str>::new());
+    assert!(
+        outcome.changes.iter().any(|change| matches!(change, Change::Cleared { finding, .. } if finding.code == "drill-failed"))
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn evidence_that_cannot_be_read_is_a_finding_and_stops_nothing() {
     let site = Site::new(vec![the_store(), the_archive()]).await;
@@ -186,6 +216,7 @@ async fn evidence_that_cannot_be_read_is_a_finding_and_stops_nothing() {
     std::fs::write(folder.join("evidence.json"), "{\"format\": 1, half").unwrap();
     let outcome = site.pass(now()).await;
     assert_eq!(codes(&outcome), ["evidence-unreadable"]);
+    assert_eq!(outcome.exit, ExitCode::CouldNotLook, "what that drill said is not known");
     assert_eq!(outcome.seen.len(), 2);
 }
 
@@ -237,6 +268,21 @@ async fn a_check_of_one_database_looks_at_it_and_at_its_store_and_records_nothin
     assert_eq!(site.ledger.recall(&dalsegno::domain::ProviderId("postgres/app".into())).await.unwrap(), None);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_ledger_a_check_does_not_claim_that_nothing_was_ever_drilled() {
+    use super::scene::{RULE, cx};
+    let mut site = Site::new(vec![the_store(), the_archive()]).await;
+    let drill_every = Some(35.0 * 86_400.0);
+    site.expected.policies.insert(db("app"), dalsegno::domain::Policy { drill_every_seconds: drill_every, ..Default::default() });
+    for (before, exit) in [(Before::Nothing, ExitCode::CouldNotLook), (Before::Everything(&site.ledger), ExitCode::Findings)] {
+        let limit = std::time::Duration::from_secs(5);
+        let checked =
+            dalsegno::conductor::check(&site.looks, &site.expected, before, None, limit, RULE, &cx(now())).await.unwrap();
+        let found: Vec<&str> = checked.findings.iter().map(|finding| finding.code.as_str()).collect();
+        assert_eq!((found, checked.exit), (vec!["never-drilled"], exit));
+    }
+}
+
 pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Evidence {
     use dalsegno::domain::{EVIDENCE_FORMAT, Evidence, Isolation, Restored, RestoredBy, Rpo, Verdict};
     let ended = super::scene::at("2026-11-30T14:00:00Z");
@@ -262,7 +308,13 @@ pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Eviden
                 system_restored: None,
                 segments: 3,
                 postgres: None,
-                recovery: None,
+                recovery: Some(dalsegno::domain::RecoveryEnd {
+                    target: "end".into(),
+                    timeline: 1,
+                    expected_segment: "000000010000000000000010".into(),
+                    reached_segment: None,
+                    reached_lsn: None,
+                }),
             },
         }),
         isolation_declared: Isolation::Closed,
@@ -273,6 +325,7 @@ pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Eviden
         rto_seconds: Some(14.0),
         rto_budget_seconds: None,
         phases: vec![],
+        checks: vec![],
         assertions: vec![],
         steps: vec![],
         left_over: vec![],

@@ -73,6 +73,42 @@ async fn a_healthy_pass_says_nothing_and_its_heart_beats() {
     assert_eq!((calls[0].0.as_str(), calls[0].1.as_str()), ("heartbeat", ""));
 }
 
+/// The path that the heartbeat was called with.
+fn beat(wire: &Wire) -> String {
+    let calls = wire.taken();
+    let (_, path, _) = calls.iter().find(|(name, ..)| name == "heartbeat").unwrap_or_else(|| panic!("no heartbeat in {calls:?}"));
+    path.clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_success_is_signalled_while_drills_could_not_be_swept_or_their_evidence_not_be_taken_in() {
+    let (mut site, wire, _) = site(200).await;
+    site.swept.stuck = vec!["/var/tmp/dalsegno-1: not ours".into()];
+    site.pass(now()).await;
+    assert_eq!(beat(&wire), "/fail");
+    site.swept.stuck.clear();
+    site.pass(later(5)).await;
+    assert_eq!(beat(&wire), "", "the twin: nothing is left over");
+    let run = dalsegno::domain::RunId::new();
+    let folder = site.drills().join(run.to_string());
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("evidence.json"), "{half").unwrap();
+    site.pass(later(10)).await;
+    assert_eq!(beat(&wire), "/log");
+    // A second, different file of a run that was taken in.
+    let mut drill = super::pass::evidence(run);
+    std::fs::remove_file(folder.join("evidence.json")).unwrap();
+    dalsegno::execution::write_evidence(&folder, &drill).unwrap();
+    site.pass(later(15)).await;
+    assert_eq!(beat(&wire), "");
+    drill.site = "elsewhere".into();
+    std::fs::remove_file(folder.join("evidence.json")).unwrap();
+    dalsegno::execution::write_evidence(&folder, &drill).unwrap();
+    let outcome = site.pass(later(20)).await;
+    assert_eq!(codes(&outcome), ["evidence-unreadable"]);
+    assert_eq!(beat(&wire), "/log");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_new_is_said_once_and_its_end_too() {
     let (site, wire, archive) = site(200).await;

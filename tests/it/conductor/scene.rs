@@ -73,7 +73,7 @@ impl Observe for Told {
         ProviderId(self.name.to_owned())
     }
 
-    fn covers(&self) -> Vec<(Subject, FactKind)> {
+    fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {
         self.covers.clone()
     }
 

@@ -58,6 +58,7 @@ fn line(subject: Subject, state: State, why: &str) -> Line {
     Line {
         mechanism: pg.then(|| "base+wal → minio".to_owned()),
         restorable_to: pg.then(|| ago(2)),
+        rpo_budget_seconds: pg.then_some(900.0),
         proven: None,
         seen: Some(ago(4)),
         state,
@@ -96,6 +97,11 @@ fn the_status_screen_says_the_nearest_harm_first() {
             ..line(db("keycloak-db"), State::Critical, "wal-gap")
         },
         line(db("gitea"), State::Warning, "never-drilled"),
+        Line {
+            restorable_to: Some(ago(10 * 24 * 60)),
+            rpo_budget_seconds: None,
+            ..line(db("forgotten"), State::Info, "recovery-window-overstated")
+        },
         Line {
             findings: vec![OpenFinding { finding: dark(), since: ago(4), last_seen: ago(4) }],
             ..line(store_subject(), State::Unknown, "object-store-outage")

@@ -1,5 +1,5 @@
 use dalsegno::conductor::{State, status};
-use dalsegno::domain::{Fact, FactKind};
+use dalsegno::domain::{Fact, FactKind, Known};
 
 use super::scene::{Does, Site, Told, answers, archive, db, later, now, store_subject, the_archive, the_store};
 
@@ -62,7 +62,7 @@ async fn lines_stand_by_nearness_of_harm() {
     let site = Site::new(vec![bare("a", |_| {}), critical, warning, the_store()]).await;
     site.pass(now()).await;
     let mut expected = site.expected.clone();
-    expected.covers = site.looks.iter().flat_map(|look| look.observer.covers()).collect();
+    expected.covers = site.looks.iter().flat_map(|look| look.observer.covers(&Known::default())).collect();
     let status = status(&site.ledger, &expected, "home", later(1)).await.unwrap();
     let order: Vec<_> = status.lines.iter().map(|line| (line.subject.name(), line.state)).collect();
     assert_eq!(order, [("b", State::Critical), ("c", State::Warning), ("a", State::Fine), ("minio", State::Fine)]);

@@ -34,3 +34,15 @@ fn the_report_of_a_failed_drill_reads_the_same_as_it_did() {
     let evidence = evidence(records[0].call.run, &records, &declared(), &course, &judgement);
     insta::assert_snapshot!(report(&evidence, "/var/lib/dalsegno/drills/R/evidence.json"));
 }
+
+#[test]
+fn without_an_rpo_the_report_says_that_nothing_tells_whether_it_is_too_old() {
+    let mut evidence = perfect_evidence();
+    evidence.rpo.seconds = Some(10.0 * 86_400.0);
+    let note = "no RPO is set: nothing says whether 10 d is too old";
+    assert!(!report(&evidence, "x").contains(note), "with a budget the verdict says it");
+    evidence.rpo_budget_seconds = None;
+    let text = report(&evidence, "x");
+    assert!(text.contains(note) && text.contains("10 d before the drill"), "{text}");
+    assert!(headline(&evidence).contains("RPO 10 d"), "{}", headline(&evidence));
+}

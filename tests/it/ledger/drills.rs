@@ -29,7 +29,13 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
                 system_restored: None,
                 segments: 131,
                 postgres: Some("PostgreSQL 16.4".into()),
-                recovery: None,
+                recovery: Some(dalsegno::domain::RecoveryEnd {
+                    target: "end".into(),
+                    timeline: 1,
+                    expected_segment: "000000010000000000000010".into(),
+                    reached_segment: None,
+                    reached_lsn: None,
+                }),
             },
         }),
         isolation_declared: Isolation::Closed,
@@ -40,6 +46,7 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
         rto_seconds: Some(13.2),
         rto_budget_seconds: Some(1800.0),
         phases: Vec::new(),
+        checks: vec!["users".into()],
         assertions: vec![AssertionResult {
             name: "users".into(),
             expected: "at least 10".into(),
@@ -114,10 +121,31 @@ async fn a_proof_holds_for_one_place_only() {
     let ledger = open(folder.path()).await;
     ledger.take_in(&evidence(RunId::new(), "a", Verdict::Proven, 0), "aa", at(1)).await.unwrap();
     ledger.take_in(&evidence(RunId::new(), "a", Verdict::Unknown, 50), "bb", at(51)).await.unwrap();
-    assert_eq!(ledger.last_proof(&subject("a"), &place()).await.unwrap().unwrap().ended, at(0));
+    let any = |_: &Evidence| true;
+    let here = place();
+    assert_eq!(ledger.last_proof(&subject("a"), Some(&here), &any).await.unwrap().unwrap().ended, at(0));
     assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().ended, at(50));
     assert_eq!(ledger.last_drills().await.unwrap().len(), 1);
     let elsewhere = place_in("other");
-    assert_eq!(ledger.last_proof(&subject("a"), &elsewhere).await.unwrap(), None);
-    assert_eq!(ledger.last_proof(&subject("b"), &place()).await.unwrap(), None);
+    assert_eq!(ledger.last_proof(&subject("a"), Some(&elsewhere), &any).await.unwrap(), None);
+    assert_eq!(ledger.last_proof(&subject("b"), Some(&here), &any).await.unwrap(), None);
+    assert_eq!(ledger.last_proof(&subject("a"), None, &any).await.unwrap().unwrap().ended, at(0));
+}
+
+#[tokio::test]
+async fn the_newest_proof_that_counts_and_the_newest_failure_are_found_behind_newer_drills() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    for (ended, verdict) in [(0, Verdict::Proven), (50, Verdict::Failed), (100, Verdict::Proven), (150, Verdict::Unknown)] {
+        ledger.take_in(&evidence(RunId::new(), "a", verdict, ended), &ended.to_string(), at(ended + 1)).await.unwrap();
+    }
+    let here = place();
+    let early = |evidence: &Evidence| evidence.ended < at(100);
+    assert_eq!(ledger.last_proof(&subject("a"), Some(&here), &early).await.unwrap().unwrap().ended, at(0));
+    assert_eq!(ledger.last_proof(&subject("a"), Some(&here), &|_| false).await.unwrap(), None);
+    assert_eq!(ledger.last_failed(&subject("a"), Some(&here)).await.unwrap().unwrap().ended, at(50));
+    assert_eq!(ledger.last_failed(&subject("a"), Some(&place_in("other"))).await.unwrap(), None);
+    let nowhere = Evidence { restored: None, ..evidence(RunId::new(), "b", Verdict::Failed, 7) };
+    ledger.take_in(&nowhere, "cc", at(8)).await.unwrap();
+    assert_eq!(ledger.last_failed(&subject("b"), Some(&here)).await.unwrap().unwrap().ended, at(7));
 }

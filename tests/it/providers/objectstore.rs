@@ -50,7 +50,7 @@ async fn observe(mock: &Mock, known: &Known) -> Observation {
         None,
         vec![Prefix::new("cnpg/pg"), Prefix::new("cnpg")],
     );
-    let covers = provider.covers();
+    let covers = provider.covers(&Known::default());
     let observation = provider.observe(&cx(), known).await;
     for (subject, kind) in covers {
         let seen = observation.facts.iter().any(|fact| fact.kind() == kind && *fact.subject() == subject);

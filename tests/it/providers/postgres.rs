@@ -262,7 +262,7 @@ async fn a_whole_listing_waits_while_the_budget_of_its_store_is_used_up() {
     let tomorrow = cx_at(Timestamp::now() + SignedDuration::from_hours(25));
     let waits = provider.observe(&tomorrow, &used(second.memory.clone())).await;
     let gap = waits.gaps.iter().find(|gap| gap.code.as_deref() == Some(BUDGET_USED)).expect("the waiting is told");
-    assert_eq!((&gap.subject, gap.what), (&provider.covers()[0].0, FactKind::Sample));
+    assert_eq!((&gap.subject, gap.what), (&provider.covers(&Known::default())[0].0, FactKind::Sample));
     assert!(gap.detail.contains("the whole listing waits") && gap.hint.contains("stores.lab.requests-per-day"), "{gap:?}");
     assert!(fact(&waits).gaps.is_empty(), "what went is not seen");
     assert_eq!(fact(&waits).end.as_ref().unwrap().segment, name(1, 7).to_string(), "what came is");
@@ -301,7 +301,7 @@ async fn an_archive_that_cannot_be_listed_is_a_gap_and_an_empty_one_is_proven_em
         assert_eq!(seen.gaps.len(), 1);
         assert!(matches!(seen.gaps[0].why, Denied::Denied { .. }), "{:?}", seen.gaps);
         assert!(seen.gaps[0].code.is_some() && !seen.gaps[0].hint.is_empty());
-        assert_eq!(seen.gaps[0].subject, provider.covers()[0].0);
+        assert_eq!(seen.gaps[0].subject, provider.covers(&Known::default())[0].0);
     }
     let provider = PostgresArchive::new(settings("no-such-bucket", "db"), {
         let secret = |text: &str| Secret::new(text.to_owned());

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use dalsegno::domain::{CheckEnd, Expectation};
-use dalsegno::restore::{Trouble, binaries, blame, check, recover, title};
+use dalsegno::restore::conf::SourceLimits;
+use dalsegno::restore::held::Recovered;
+use dalsegno::restore::{Trouble, base, binaries, blame, check, recover, title, whole};
 use jiff::Timestamp;
 
 fn at(text: &str) -> Timestamp {
@@ -27,6 +29,9 @@ fn the_archive_is_to_blame_for_what_it_holds_and_we_for_what_we_lack() {
         "FATAL:  database locale is incompatible with operating system",
         "FATAL:  could not load library \"/usr/lib/x.so\": cannot open shared object file",
         "dalsegno: will not run PostgreSQL as root",
+        "FATAL:  directory \"/srv/ts\" does not exist\nHINT:  Create this directory for the tablespace before restarting the server.",
+        "FATAL:  could not create file \"pg_tblspc/16403/PG_15_202209061/5/16404\": File exists",
+        "FATAL:  could not open file \"pg_tblspc/16400/PG_15_202209061/5/16401\": Permission denied",
         "LOG:  starting PostgreSQL",
     ];
     for line in ours {
@@ -134,5 +139,94 @@ fn a_runbook_adds_checks_and_never_takes_one_away() {
     for taken in ["users", "fresh", "replay-end"] {
         let refused = check::with_added(std::slice::from_ref(&own), Some(&named(taken))).unwrap_err();
         assert!(refused.why.contains(taken) && !refused.hint.is_empty(), "{refused:?}");
+    }
+}
+
+#[test]
+fn only_a_commit_behind_the_target_shows_that_it_was_reached() {
+    let moment = at("2026-11-30T12:00:00Z");
+    let seen = |target_reached: bool, as_of: &str| {
+        let recovered = Recovered { timeline: 1, target_reached, data_as_of: Some(at(as_of)), ..Recovered::default() };
+        (check::time_reached(&recovered, 1, moment, false), check::time_reached(&recovered, 1, moment, true))
+    };
+    assert_eq!(seen(true, "2026-11-30T11:59:00Z"), (CheckEnd::Passed, CheckEnd::Passed));
+    assert_eq!(seen(false, "2026-11-30T11:59:00Z"), (CheckEnd::Undecided, CheckEnd::Failed));
+    assert_eq!(seen(true, "2026-11-30T12:00:01Z"), (CheckEnd::Failed, CheckEnd::Failed));
+    let other = Recovered { timeline: 2, target_reached: true, ..Recovered::default() };
+    assert_eq!(check::time_reached(&other, 1, moment, false), CheckEnd::Failed);
+}
+
+#[test]
+fn errors_of_ours_leave_a_check_open_and_errors_of_the_data_fail_it() {
+    for ours in ["08006", "53100", "53200", "53300", "57014", "57P01", "58030", "58P01", "42501", "25006", "55P03"] {
+        assert_eq!(check::of_state(Some(ours)), CheckEnd::Undecided, "{ours}");
+    }
+    assert_eq!(check::of_state(None), CheckEnd::Undecided);
+    for data in ["42P01", "42703", "XX001", "XX002", "22012", "3D000"] {
+        assert_eq!(check::of_state(Some(data)), CheckEnd::Failed, "{data}");
+    }
+}
+
+#[test]
+fn a_base_backup_that_is_clearly_smaller_than_its_cluster_is_no_proof() {
+    let gib: u64 = 1 << 30;
+    let outcome = |restored: u64, cluster: u64| whole::base_size(restored, Some(cluster)).unwrap().end;
+    assert_eq!(outcome(10 * gib, 10 * gib), CheckEnd::Passed);
+    assert_eq!(outcome(9 * gib, 10 * gib), CheckEnd::Passed, "a tenth may go while it is read");
+    assert_eq!(outcome(8 * gib, 10 * gib), CheckEnd::Undecided);
+    assert_eq!(outcome(1 << 20, 60 << 20), CheckEnd::Passed, "small clusters say nothing");
+    assert!(whole::base_size(1, None).is_none());
+}
+
+#[test]
+fn limits_of_the_source_above_those_given_are_seen_and_others_are_not() {
+    let limits = |connections: u32, workers: u32| SourceLimits {
+        max_connections: connections,
+        max_worker_processes: workers,
+        max_wal_senders: 10,
+        max_prepared_transactions: 0,
+        max_locks_per_transaction: 64,
+    };
+    assert!(limits(100, 8).fall_below(limits(333, 8)));
+    assert!(!limits(100, 8).fall_below(limits(100, 8)) && !limits(333, 8).fall_below(limits(100, 8)));
+    assert!(!limits(10, 2).fall_below(limits(20, 8)), "more is given than asked for");
+}
+
+#[test]
+fn a_control_file_of_an_unknown_version_is_our_lack_and_a_damaged_one_is_not() {
+    let mut bytes = vec![0_u8; 512];
+    bytes[8..12].copy_from_slice(&1201_u32.to_le_bytes());
+    assert!(matches!(recover::control_of(&bytes), Err(Trouble::CouldNot { .. })));
+    bytes[8..12].copy_from_slice(&1300_u32.to_le_bytes());
+    assert!(matches!(recover::control_of(&bytes), Err(Trouble::Bad { .. })));
+}
+
+#[test]
+fn a_label_of_another_backup_is_seen() {
+    use dalsegno::archive::{BackupInfo, BackupLabel};
+    let label = |start: &str, file: &str, checkpoint: &str, timeline: u32| {
+        let text = format!(
+            "START WAL LOCATION: {start} (file {file})\nCHECKPOINT LOCATION: {checkpoint}\nBACKUP METHOD: streamed\nSTART TIMELINE: {timeline}\n"
+        );
+        BackupLabel::parse(&text).unwrap()
+    };
+    let info = BackupInfo::parse(
+        b"[server]\nbegin_wal=000000010000000000000003\nbegin_xlog=0/3000028\ntimeline=1\nxlog_segment_size=16777216\nstatus=DONE\n",
+    )
+    .or_else(|_| {
+        BackupInfo::parse(
+            b"begin_wal=000000010000000000000003\nbegin_xlog=0/3000028\ntimeline=1\nxlog_segment_size=16777216\nstatus=DONE\n",
+        )
+    })
+    .unwrap();
+    let segment = "000000010000000000000003";
+    assert_eq!(base::label_agrees(&label("0/3000028", segment, "0/3000060", 1), &info), Ok(()));
+    for other in [
+        label("0/3000100", segment, "0/3000160", 1),
+        label("0/3000028", "000000010000000000000004", "0/3000060", 1),
+        label("0/3000028", segment, "0/3000060", 2),
+        label("0/3000028", segment, "0/2000060", 1),
+    ] {
+        assert!(base::label_agrees(&other, &info).is_err(), "{other:?}");
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dalsegno::domain::{ArchivePlace, Dialect, Prefix, RunId, Secret, StoreId, Subject, SubjectKind, Undone};
+use dalsegno::domain::{Act, ArchivePlace, Dialect, Prefix, RunId, Secret, State, StoreId, Subject, SubjectKind, Undone};
+use dalsegno::restore::process::ProcessMark;
+use dalsegno::restore::sandbox::{Marker, Sandbox};
 use dalsegno::restore::{Limits, RestoreSubject};
 use dalsegno::store::{Store, StoreConfig};
 use lab::barman::{BaseCompression, WalCompression};
@@ -255,4 +257,64 @@ async fn a_restore_of_whole_segments_stays_below_96_mib_of_memory() {
         assert!(peak < 96 * 1024, "{wal:?}: {} MiB", peak / 1024);
         assert!(soon(|| empty(folder.path())));
     }
+}
+
+/// 64 MiB a segment: four of them would be more than the whole process may have.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_segments_are_streamed_and_stay_below_96_mib_of_memory() {
+    if !servers_are_here() {
+        return;
+    }
+    let archive = Archive::of(WalCompression::None, |options| options.segment_mib(64)).await;
+    archive.pg.write_accounts(100_000).await.unwrap();
+    archive.barman.backup(&archive.pg, BaseCompression::Lz4).await.unwrap();
+    for _ in 0..3 {
+        archive.pg.switch_and_wait_archived().await.unwrap();
+    }
+    let folder = Folder::new("drills").unwrap();
+    let (mut child, _) = begin(&archive, folder.path(), "checks", 1);
+    let peak = peak(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(peak < 96 * 1024, "{} MiB", peak / 1024);
+    assert!(soon(|| empty(folder.path())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_is_found_by_its_mark_after_the_drill_folder_was_configured_elsewhere() {
+    if !servers_are_here() {
+        return;
+    }
+    let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
+    let mut drill = Drill::new(archive.subject().await);
+    drill.choose_and_make().await;
+    let elsewhere = Drill::new(archive.subject().await);
+    let intent = drill.intents.iter().find(|intent| intent.call.verb == "sandbox.make").unwrap().clone();
+    let mut foreign = intent.clone();
+    foreign.mark["folder"] = json!(drill.folder.join("dalsegno-of-somebody-else").display().to_string());
+    let state = elsewhere.restorer.look(&elsewhere.cx, &foreign, None).await.unwrap();
+    assert!(matches!(state, State::Absent), "{state:?}");
+    let state = elsewhere.restorer.look(&elsewhere.cx, &intent, None).await.unwrap();
+    assert!(matches!(state, State::CouldNot { .. }), "{state:?}");
+    assert_eq!(elsewhere.restorer.undo(&elsewhere.cx, &intent, &state).await.unwrap(), Undone::Removed);
+    drill.leaves_nothing();
+}
+
+#[test]
+fn a_sandbox_whose_marker_somebody_holds_is_not_removed_and_one_that_nobody_holds_is() {
+    let folder = Folder::new("drills").unwrap();
+    let run = RunId::new();
+    let sandbox = Sandbox::of(folder.path(), run, "sandbox");
+    let marker = Marker {
+        run,
+        step: "sandbox".to_owned(),
+        maker: ProcessMark::of(std::process::id()).unwrap(),
+        made_by: "test".to_owned(),
+    };
+    sandbox.make(&marker, None).unwrap();
+    let lock = sandbox.lock().unwrap().unwrap();
+    let error = sandbox.remove().unwrap_err();
+    assert!(error.to_string().contains("held by a process") && sandbox.data().exists(), "{error}");
+    drop(lock);
+    assert!(sandbox.remove().unwrap() && !sandbox.folder().exists());
 }

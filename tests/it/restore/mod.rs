@@ -5,5 +5,7 @@ pub(crate) mod drill;
 mod judging;
 mod kill;
 mod passing;
+mod planted;
 mod proven;
+mod tails;
 mod tars;

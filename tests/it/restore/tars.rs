@@ -44,7 +44,8 @@ fn read(bytes: &[u8], most: u64) -> (Result<Untarred, Trouble>, tempfile::TempDi
     std::fs::create_dir(folder.path().join("in")).unwrap();
     let mut tree = Tree::open(&folder.path().join("in"), None).unwrap();
     let cancel = CancellationToken::new();
-    let rules = Rules { key: "base/x/data.tar", max_bytes: most, cancel: &cancel, told: &|_| {} };
+    let rules =
+        Rules { key: "base/x/data.tar", max_bytes: most, max_members: 1_000, space: &|_| Ok(()), cancel: &cancel, told: &|_| {} };
     (untar(&mut Cursor::new(bytes), &mut tree, &rules), folder)
 }
 
@@ -141,7 +142,7 @@ fn a_folder_that_is_a_link_on_disk_is_not_entered() {
     std::os::unix::fs::symlink("../out", folder.path().join("in/base")).unwrap();
     let mut tree = Tree::open(&folder.path().join("in"), None).unwrap();
     let cancel = CancellationToken::new();
-    let rules = Rules { key: "k", max_bytes: 100, cancel: &cancel, told: &|_| {} };
+    let rules = Rules { key: "k", max_bytes: 100, max_members: 1_000, space: &|_| Ok(()), cancel: &cancel, told: &|_| {} };
     let result = untar(&mut Cursor::new([file("base/x", b"1"), end()].concat()), &mut tree, &rules);
     assert!(result.is_err());
     assert!(std::fs::read_dir(folder.path().join("out")).unwrap().next().is_none());
@@ -153,7 +154,7 @@ fn a_cancelled_tar_stops() {
     let mut tree = Tree::open(Path::new(folder.path()), None).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let rules = Rules { key: "k", max_bytes: 100, cancel: &cancel, told: &|_| {} };
+    let rules = Rules { key: "k", max_bytes: 100, max_members: 1_000, space: &|_| Ok(()), cancel: &cancel, told: &|_| {} };
     assert_eq!(untar(&mut Cursor::new(file("x", b"1")), &mut tree, &rules), Err(Trouble::Cancelled));
 }
 
@@ -183,4 +184,22 @@ proptest! {
             prop_assert!(!text.starts_with('/') && !text.split('/').any(|part| part == ".."));
         }
     }
+}
+
+#[test]
+fn too_many_members_and_a_disk_that_fills_are_our_lack_and_not_the_archives() {
+    let cancel = CancellationToken::new();
+    let take = |bytes: &[u8], max_members: u64, room: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tree = Tree::open(folder.path(), None).unwrap();
+        let space = |wanted: u64| if wanted > room { Err(Trouble::could_not("full", "free some")) } else { Ok(()) };
+        let rules = Rules { key: "k", max_bytes: u64::MAX, max_members, space: &space, cancel: &cancel, told: &|_| {} };
+        untar(&mut Cursor::new(bytes), &mut tree, &rules)
+    };
+    let many: Vec<u8> = (0..20).flat_map(|number| file(&format!("f{number}"), b"x")).chain(end()).collect();
+    assert!(matches!(take(&many, 19, 0), Err(Trouble::CouldNot { .. })));
+    assert_eq!(take(&many, 20, 0).unwrap().files, 20);
+    let large = [file("large", &vec![1; 17 << 20]), end()].concat();
+    assert!(matches!(take(&large, 20, 16 << 20), Err(Trouble::CouldNot { .. })));
+    assert_eq!(take(&large, 20, 17 << 20).unwrap().bytes, 17 << 20);
 }

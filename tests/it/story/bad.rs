@@ -56,8 +56,8 @@ async fn the_healthy_twin_is_proven() {
     let (archived, stage, ..) = stage_of_copy().await;
     let evidence = ends(&stage, &stage.drill(), 0, "proven", &[]);
     assert!(evidence["codes"].as_array().unwrap().is_empty());
-    assert_eq!(evidence["drilled"]["system_restored"].to_string().trim_matches('"'), archived.system_id);
-    assert_eq!(evidence["recovery"]["reached_segment"], evidence["recovery"]["expected_segment"]);
+    assert_eq!(evidence["restored"]["system_restored"].to_string().trim_matches('"'), archived.system_id);
+    assert_eq!(evidence["restored"]["recovery"]["reached_segment"], evidence["restored"]["recovery"]["expected_segment"]);
     let rows = evidence["assertions"].as_array().unwrap().iter().find(|one| one["name"] == "rows").unwrap();
     assert!(rows["seen"].to_string().contains(&archived.rows.to_string()), "{rows}");
     assert!(evidence["rto_seconds"].is_number() && evidence["rpo"]["seconds"].is_number(), "{evidence:#}");
@@ -120,7 +120,7 @@ async fn a_segment_that_comes_late_is_not_proven_until_it_came() {
     assert!(stage.evidence().is_none(), "while it is absent nothing is proven");
     weed.client().put(&bucket, &key, archived.bytes(&key)).await.unwrap();
     let evidence = ends(&stage, &said(child), 0, "proven", &[]);
-    assert_eq!(evidence["recovery"]["reached_segment"], serde_json::json!(archived.segments.last().unwrap()));
+    assert_eq!(evidence["restored"]["recovery"]["reached_segment"], serde_json::json!(archived.segments.last().unwrap()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,8 +146,8 @@ async fn a_segment_that_was_listed_and_never_comes_is_unknown_and_so_is_a_store_
     let (waits, tries) = (said(waits), said(tries));
     let evidence = ends(&absent, &waits, 3, "unknown", &[&key]);
     assert!(
-        evidence["recovery"]["reached_segment"].is_null()
-            || evidence["recovery"]["reached_segment"] != archived.segments.last().unwrap().as_str()
+        evidence["restored"]["recovery"]["reached_segment"].is_null()
+            || evidence["restored"]["recovery"]["reached_segment"] != archived.segments.last().unwrap().as_str()
     );
     let evidence = ends(&dead, &tries, 3, "unknown", &["tried again"]);
     assert!(texts(&evidence["hints"]).contains("endpoint"), "{evidence:#}");

@@ -235,7 +235,17 @@ async fn a_refused_key_is_recorded_as_refused_and_never_by_its_name() {
         let folder = site.recording(name);
         let live = site.run(&keys, &["check", "-o", "json", "--record", folder.to_str().unwrap()]);
         let replayed = Ran::replay(&folder);
-        assert_eq!(replayed.codes(), live.codes(), "{}", replayed.stderr);
+        // No ledger was asked here: that no drill is known says nothing, in the replay as in the check. Which of several refused
+        // calls is quoted, and the store's number of it, may differ.
+        let words = |ran: &Ran| -> Vec<Value> {
+            let mut findings = ran.json()["findings"].as_array().unwrap().clone();
+            for finding in &mut findings {
+                let finding = finding.as_object_mut().unwrap();
+                finding.retain(|field, _| !matches!(field.as_str(), "cause" | "evidence"));
+            }
+            findings
+        };
+        assert_eq!(words(&replayed), words(&live), "{}", replayed.stderr);
         assert!(!live.codes().is_empty() && live.exit == replayed.exit, "{} {}", live.exit, replayed.exit);
         nothing_planted(&folder, &site.planted(&keys));
     }
@@ -278,6 +288,8 @@ async fn remember_a_drill(site: &Site) {
         tells_stale: true,
         seconds: 0.1,
     });
+    // A drill counts when all checks of its configuration passed: that must come through, what they saw must not.
+    evidence.checks = vec!["newest".to_owned()];
     let place = dalsegno::domain::ArchivePlace {
         store: dalsegno::domain::StoreId("minio".to_owned()),
         bucket: site.bucket.clone(),
