@@ -69,8 +69,8 @@ pub async fn check(
     cx: &Cx,
 ) -> Result<Checked, LedgerError> {
     let begun = Instant::now();
-    let at_first = narrowed(with_covers(expected, &covers_of(looks)), subject);
-    let asked_for: BTreeSet<&Subject> = at_first.covers.iter().map(|(subject, _)| subject).collect();
+    let configured = narrowed(with_covers(expected, &covers_of(looks)), subject);
+    let asked_for: BTreeSet<&Subject> = configured.covers.iter().map(|(subject, _)| subject).collect();
     let wanted: Vec<Look> = looks
         .iter()
         .filter(|look| look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject)))

@@ -113,9 +113,10 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
         .chain(open.iter().map(|open| &open.finding.subject))
         .cloned()
         .collect();
+    let remembered = Remembered { open: &open, points: &points, pass: passes.first(), stale };
     let mut lines = Vec::new();
     for subject in subjects {
-        lines.push(line(ledger, subject, &open, &points, passes.first(), stale, expected, now).await?);
+        lines.push(line(ledger, subject, &remembered, expected, now).await?);
     }
     lines.sort_by(|a, b| a.state.cmp(&b.state).then_with(|| a.subject.cmp(&b.subject)));
     let counted = Counted::of(open.iter().map(|open| &open.finding));
@@ -130,16 +131,22 @@ fn interval(passes: &[RunLine]) -> SignedDuration {
     between.get(between.len() / 2).copied().unwrap_or(DEFAULT_INTERVAL).max(SignedDuration::from_secs(60))
 }
 
+/// What the ledger told of all subjects.
+struct Remembered<'a> {
+    open: &'a [OpenFinding],
+    points: &'a [KnownPoint],
+    pass: Option<&'a RunLine>,
+    stale: bool,
+}
+
 async fn line(
     ledger: &Ledger,
     subject: Subject,
-    open: &[OpenFinding],
-    points: &[KnownPoint],
-    pass: Option<&RunLine>,
-    stale: bool,
+    remembered: &Remembered<'_>,
     expected: &Expected,
     now: Timestamp,
 ) -> Result<Line, LedgerError> {
+    let Remembered { open, points, pass, stale } = *remembered;
     let mut findings: Vec<OpenFinding> = open.iter().filter(|open| open.finding.subject == subject).cloned().collect();
     findings.sort_by_key(|open| (State::of(&open.finding), open.finding.code.clone()));
     let own: Vec<&KnownPoint> = points.iter().filter(|known| known.point.subject == subject).collect();

@@ -97,7 +97,7 @@ impl CheckWork {
             }
             telling.progress(format!("check {} of {}: {}", index + 1, self.checks.len(), check.name));
             results.push(if reader.reaches_out && !self.fenced() {
-                self.not_asked(check)
+                Self::not_asked(check)
             } else {
                 self.ask(check, &reader.name).await
             });
@@ -225,7 +225,7 @@ impl CheckWork {
     }
 
     /// Before PostgreSQL 14 only a superuser reads everything, and one can reach programs and files of the server.
-    fn not_asked(&self, check: &SqlCheck) -> AssertionResult {
+    fn not_asked(check: &SqlCheck) -> AssertionResult {
         let tells_stale = check.tells_stale || matches!(check.expect, Expectation::NewerThanSeconds(_));
         let seen = "not asked: this PostgreSQL has no role that reads everything, and a superuser is not kept inside of the \
                     sandbox here (no Landlock)";

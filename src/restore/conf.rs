@@ -42,6 +42,7 @@ impl SourceLimits {
     }
 
     /// What the standby is given for them.
+    #[must_use]
     pub fn given(self) -> Self {
         Self {
             max_connections: self.max_connections.max(20),

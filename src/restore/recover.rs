@@ -105,12 +105,11 @@ impl RecoverWork {
                 limits: SourceLimits::of(&control),
             };
             let glance = watch.until_end(&mut times, began).await?;
-            let promoted = match &glance {
-                Glance::Reached { at_target, .. } => self.promote(&mut watch, &control, *at_target, &mut times).await?,
-                _ => None,
+            let promoted = match glance {
+                Glance::Reached { at_target } => self.promote(&mut watch, &control, at_target, &mut times).await?,
+                Glance::Again | Glance::LimitsTooSmall => None,
             };
-            if let (Glance::Reached { note, .. }, Some(recovered)) = (glance, promoted) {
-                notes.extend(note);
+            if let Some(recovered) = promoted {
                 let role = watch.role;
                 if let Some(session) = watch.session {
                     session.close().await;

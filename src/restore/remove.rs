@@ -123,8 +123,8 @@ fn may_go(marker: &Marker, run: RunId) -> Result<(), &'static str> {
     if marker.run != run {
         return Err("it belongs to another run");
     }
-    let maker = &marker.maker.process;
-    if maker.lives() && !Process::this().is_ok_and(|me| me == *maker) {
+    let by = &marker.maker.process;
+    if by.lives() && !Process::this().is_ok_and(|me| me == *by) {
         return Err("the run that made it goes on");
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub const NEW: &str = "new";
 pub const GONE: &str = "gone";
 /// `sun_path` of Linux holds 108 bytes with the NUL (unix(7)).
 const SOCKET_PATH_LIMIT: usize = 107;
+
+/// How long a keeper that removes its sandbox may take.
+const LETS_GO: Duration = Duration::from_secs(3);
 
 /// What says that a folder is ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,10 +160,20 @@ impl Sandbox {
     pub fn lock(&self) -> io::Result<Option<File>> {
         let marker = fs::OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(self.folder.join(MARKER))?;
         match marker.try_lock() {
-            Ok(()) => Ok(Some(marker)),
             Err(TryLockError::WouldBlock) => Ok(None),
             // A file system without locks tells nothing: the process numbers must do.
-            Err(TryLockError::Error(_)) => Ok(Some(marker)),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(marker)),
+        }
+    }
+
+    /// A keeper that is at work on the same removal lets go in a moment.
+    fn lock_in_a_moment(&self) -> io::Result<Option<File>> {
+        let until = Instant::now() + LETS_GO;
+        loop {
+            match self.lock()? {
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+                taken => return Ok(taken),
+            }
         }
     }
 
@@ -171,7 +185,7 @@ impl Sandbox {
         if self.marker().is_none() {
             return Err(io::Error::other(format!("{} bears no marker of ours", self.folder.display())));
         }
-        let Some(_lock) = self.lock()? else {
+        let Some(_lock) = self.lock_in_a_moment()? else {
             return Err(io::Error::other(format!(
                 "{} is held by a process that cannot be seen from here (another container?)",
                 self.folder.display()

@@ -157,7 +157,7 @@ fn take<R: Read>(
         let why = format!("{}: more than {} files and folders", rules.key, rules.max_members);
         return Err(Trouble::could_not(why, "restore this archive by hand: a drill takes fewer files"));
     }
-    if seen.members % SPACE_MEMBERS == 0 || member.size >= SPACE_BYTES {
+    if seen.members.is_multiple_of(SPACE_MEMBERS) || member.size >= SPACE_BYTES {
         (rules.space)(member.size)?;
     }
     match member.kind {

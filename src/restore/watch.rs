@@ -37,8 +37,6 @@ pub enum Glance {
     LimitsTooSmall,
     /// Replay is where it must be.
     Reached {
-        /// For people.
-        note: Option<String>,
         /// Replay stopped at the target itself: there was a commit behind it.
         at_target: bool,
     },
@@ -195,7 +193,7 @@ impl Watch<'_> {
             return self.paused();
         }
         if self.wal.is_complete() && passed {
-            return Ok(self.at_the_end());
+            return self.at_the_end();
         }
         self.stalled()
     }
@@ -209,7 +207,7 @@ impl Watch<'_> {
             return Ok(Glance::LimitsTooSmall);
         }
         if self.chosen.plan.target != RecoveryTarget::End {
-            return Ok(Glance::Reached { note: None, at_target: true });
+            return Ok(Glance::Reached { at_target: true });
         }
         Err(Trouble::could_not(
             format!("replay pauses at {} and nobody asked for that", self.replay.words()),
@@ -218,16 +216,21 @@ impl Watch<'_> {
     }
 
     /// All of it lies there and replay is in the last segment. A promotion replays what is left there; a target in time has not
-    /// been met, so replay must come to rest first.
-    fn at_the_end(&self) -> Glance {
-        if self.chosen.plan.target == RecoveryTarget::End {
-            return Glance::Reached { note: None, at_target: false };
+    /// been met, so replay must come to rest first. Only a commit behind the target shows that none before it is missing, and
+    /// PostgreSQL itself refuses to promote without having seen one.
+    fn at_the_end(&self) -> Result<Glance, Trouble> {
+        let plan = &self.chosen.plan;
+        if plan.target == RecoveryTarget::End {
+            return Ok(Glance::Reached { at_target: false });
         }
-        if self.replay.rests_for(Duration::from_millis(500)) {
-            let note = format!("no commit after {} lies in the archive; replayed to its end", self.chosen.plan.target);
-            return Glance::Reached { note: Some(note), at_target: false };
+        if !self.replay.rests_for(Duration::from_millis(500)) {
+            return Ok(Glance::Again);
         }
-        Glance::Again
+        let why = format!("the WAL ends at {} without a commit behind the target {}", self.replay.words(), plan.target);
+        match plan.broken_at {
+            Some(lost) => Err(Trouble::bad(format!("{why}, and segment {lost}, which follows, is lost"))),
+            None => Err(Trouble::could_not(why, "name an earlier target, or drill again when a later commit is archived")),
+        }
     }
 
     /// All segments are there, checked, and PostgreSQL does not go on.

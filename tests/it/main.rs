@@ -1,6 +1,14 @@
 //! The one integration binary: a module per suite.
 #![allow(missing_docs, unreachable_pub, reason = "tests are named as sentences and imported by nobody")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
+#![allow(clippy::disallowed_macros, reason = "a test talks through the harness, and says what it skips on stderr")]
+#![allow(
+    clippy::type_complexity,
+    clippy::cast_possible_truncation,
+    clippy::case_sensitive_file_extension_comparisons,
+    clippy::assigning_clones,
+    reason = "small tables and small numbers of our own making"
+)]
 
 mod archive;
 mod cli;

@@ -18,7 +18,7 @@ fn files(ending: &str) -> Vec<PathBuf> {
 #[test]
 fn no_file_is_named_after_nothing() {
     for path in files("rs") {
-        for part in path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().with_extension("").iter() {
+        for part in &path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().with_extension("") {
             assert!(
                 !EMPTY_WORDS.contains(&part.to_string_lossy().as_ref()),
                 "{}: a helper has a subject; name the file after it",

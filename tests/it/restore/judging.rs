@@ -127,7 +127,7 @@ fn moments_as_postgresql_prints_them_are_read() {
 #[test]
 fn a_runbook_adds_checks_and_never_takes_one_away() {
     let own = super::drill::check("users", "select count(*) from users", serde_json::json!({"at-least": 10}));
-    let named =
+    let with =
         |name: &str| serde_json::to_value([super::drill::check(name, "select 1", serde_json::json!({"runs": true}))]).unwrap();
     let names = |added: Option<&serde_json::Value>| {
         let all = check::with_added(std::slice::from_ref(&own), added).unwrap();
@@ -135,9 +135,9 @@ fn a_runbook_adds_checks_and_never_takes_one_away() {
     };
     assert_eq!(names(None), ["users"]);
     assert_eq!(names(Some(&serde_json::json!([]))), ["users"]);
-    assert_eq!(names(Some(&named("more"))), ["users", "more"]);
+    assert_eq!(names(Some(&with("more"))), ["users", "more"]);
     for taken in ["users", "fresh", "replay-end"] {
-        let refused = check::with_added(std::slice::from_ref(&own), Some(&named(taken))).unwrap_err();
+        let refused = check::with_added(std::slice::from_ref(&own), Some(&with(taken))).unwrap_err();
         assert!(refused.why.contains(taken) && !refused.hint.is_empty(), "{refused:?}");
     }
 }

@@ -1,4 +1,5 @@
 //! The end of the last segment, on pages made by hand: what may stand behind the last replayed record, and what may not.
+#![allow(clippy::cast_possible_truncation, reason = "positions in four pages")]
 
 use dalsegno::archive::{Lsn, TailFault, WAL_PAGE, check_tail};
 
