@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{App, AppError, stores};
 use crate::archive::Catalogue;
-use crate::conductor::{ExitRule, Pass, PassOutcome, Swept, pass, remember, remembered};
+use crate::conductor::{ExitRule, LEDGER_FILE, Pass, PassOutcome, Swept, pass, remember, remembered, without_ledger};
 use crate::config;
 use crate::domain::{Cx, Evidence, Quiet, RunId, Subject};
 use crate::ledger::Ledger;
@@ -98,9 +98,7 @@ impl App {
         write("config.yaml", config)?;
         if let Some(ledger) = ledger {
             let lines: Vec<String> = self.drills_to_remember(ledger).await?.into_iter().filter_map(remembered).collect();
-            if !lines.is_empty() {
-                write("ledger.jsonl", lines.concat())?;
-            }
+            write(LEDGER_FILE, lines.concat())?;
         }
         Ok(making.recorder.finish()?)
     }
@@ -163,7 +161,8 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
     if let Some(ledger) = opened {
         ledger.close().await;
     }
-    last.ok_or(AppError::NoPass)
+    let outcome = last.ok_or(AppError::NoPass)?;
+    Ok(if folder.join(LEDGER_FILE).exists() { outcome } else { without_ledger(outcome, rule) })
 }
 
 /// The catalogues of the last pass of a recording, by subject: for what only shows in the answer to an act.

@@ -102,7 +102,7 @@ pub async fn check(
 }
 
 /// Without a ledger nobody remembers drills: that none is known does not say that there was none.
-fn not_remembered(finding: &mut Finding) {
+pub(super) fn not_remembered(finding: &mut Finding) {
     if finding.code == "never-drilled" {
         finding.could_not_look = true;
         "whether a restore was ever proven is not known: no ledger was asked".clone_into(&mut finding.summary);

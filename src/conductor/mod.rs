@@ -26,6 +26,6 @@ pub use doctor::{Examination, Examined, Reach, examine};
 pub use look::{LOOK_SECONDS, Look, Looked, Wave};
 pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
-pub use replay::{Expectation, ExpectedFinding, ReplayError, Via, remember, remembered};
+pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
 pub use say::{Delivery, Notify};
 pub use status::{Line, State, Status, status};

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::check::not_remembered;
+use super::outcome::{Counted, ExitRule, exit_of};
+use super::pass::PassOutcome;
 use crate::domain::{Evidence, Exit, ExitCode, Explained, RunId, Sample, Severity, Subject, sha256_hex};
 use crate::ledger::{Ledger, LedgerError, RunKind, RunState};
 use crate::yaml;
@@ -131,7 +134,7 @@ pub fn remembered(evidence: Evidence) -> Option<String> {
 
 /// Fills an empty ledger with what `ledger.jsonl` and `samples.jsonl` of a recording say, before its first pass.
 pub async fn remember(folder: &Path, ledger: &Ledger, before: Timestamp) -> Result<(), ReplayError> {
-    let path = folder.join("ledger.jsonl");
+    let path = folder.join(LEDGER_FILE);
     for (number, line) in lines(&path)?.into_iter().enumerate() {
         let Remembered::Drill { evidence } = json(&path, number, &line)?;
         let digest = sha256_hex(&line);
@@ -150,6 +153,17 @@ pub async fn remember(folder: &Path, ledger: &Ledger, before: Timestamp) -> Resu
         ledger.end(run, sample.at, RunState::Done, ExitCode::Fine).await?;
     }
     Ok(())
+}
+
+/// The file of what a ledger knew. An empty one says that it knew nothing, a missing one that none was asked.
+pub const LEDGER_FILE: &str = "ledger.jsonl";
+
+/// The outcome of a recording beside which no ledger was asked: that no drill is known says nothing then, as in a check without one.
+pub fn without_ledger(mut outcome: PassOutcome, rule: ExitRule) -> PassOutcome {
+    outcome.findings.iter_mut().for_each(not_remembered);
+    outcome.counted = Counted::of(&outcome.findings);
+    outcome.exit = exit_of(&outcome.findings, outcome.bugs.len(), outcome.swept.stuck.len(), rule);
+    outcome
 }
 
 fn lines(path: &Path) -> Result<Vec<String>, ReplayError> {

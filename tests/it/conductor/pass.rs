@@ -274,11 +274,10 @@ async fn without_a_ledger_a_check_does_not_claim_that_nothing_was_ever_drilled()
     let mut site = Site::new(vec![the_store(), the_archive()]).await;
     let drill_every = Some(35.0 * 86_400.0);
     site.expected.policies.insert(db("app"), dalsegno::domain::Policy { drill_every_seconds: drill_every, ..Default::default() });
-    use dalsegno::conductor::Before;
-    for (ledger, exit) in [(Before::Nothing, ExitCode::CouldNotLook), (Before::Everything(&site.ledger), ExitCode::Findings)] {
+    for (before, exit) in [(Before::Nothing, ExitCode::CouldNotLook), (Before::Everything(&site.ledger), ExitCode::Findings)] {
         let limit = std::time::Duration::from_secs(5);
         let checked =
-            dalsegno::conductor::check(&site.looks, &site.expected, ledger, None, limit, RULE, &cx(now())).await.unwrap();
+            dalsegno::conductor::check(&site.looks, &site.expected, before, None, limit, RULE, &cx(now())).await.unwrap();
         let found: Vec<&str> = checked.findings.iter().map(|finding| finding.code.as_str()).collect();
         assert_eq!((found, checked.exit), (vec!["never-drilled"], exit));
     }

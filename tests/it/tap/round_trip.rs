@@ -107,7 +107,7 @@ notify:
         self.home.path().join(name)
     }
 
-    fn planted(&self, keys: &lab::s3::Keys) -> BTreeMap<&'static str, String> {
+    fn planted(keys: &lab::s3::Keys) -> BTreeMap<&'static str, String> {
         BTreeMap::from([
             ("access key id", keys.id.clone()),
             ("secret access key", keys.secret.clone()),
@@ -183,7 +183,7 @@ fn nothing_planted(folder: &Path, planted: &BTreeMap<&str, String>) {
 async fn a_recording_of_a_live_store_is_judged_as_the_store_was_and_holds_nothing_secret() {
     let Some(site) = Site::new().await else { return };
     let keys = site.weed.keys().read_only();
-    let planted = site.planted(keys);
+    let planted = Site::planted(keys);
     // What is planted in the archive really lies there in the clear.
     let client = site.weed.client();
     let mut seen_in = Vec::new();
@@ -235,9 +235,19 @@ async fn a_refused_key_is_recorded_as_refused_and_never_by_its_name() {
         let folder = site.recording(name);
         let live = site.run(&keys, &["check", "-o", "json", "--record", folder.to_str().unwrap()]);
         let replayed = Ran::replay(&folder);
-        assert_eq!(replayed.codes(), live.codes(), "{}", replayed.stderr);
+        // No ledger was asked here: that no drill is known says nothing, in the replay as in the check. Which of several refused
+        // calls is quoted, and the store's number of it, may differ.
+        let words = |ran: &Ran| -> Vec<Value> {
+            let mut findings = ran.json()["findings"].as_array().unwrap().clone();
+            for finding in &mut findings {
+                let finding = finding.as_object_mut().unwrap();
+                finding.retain(|field, _| !matches!(field.as_str(), "cause" | "evidence"));
+            }
+            findings
+        };
+        assert_eq!(words(&replayed), words(&live), "{}", replayed.stderr);
         assert!(!live.codes().is_empty() && live.exit == replayed.exit, "{} {}", live.exit, replayed.exit);
-        nothing_planted(&folder, &site.planted(&keys));
+        nothing_planted(&folder, &Site::planted(&keys));
     }
 }
 
