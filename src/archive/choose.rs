@@ -1,6 +1,6 @@
 //! From catalogue and target to a plan, or to the reason why not.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::backup_info::BackupInfo;
 use super::catalogue::Catalogue;
@@ -196,7 +196,9 @@ impl Catalogue {
             (RecoveryTarget::End, None) => Ok(()),
             (RecoveryTarget::End, Some(hole)) => Err(self.hole_refusal(&backup, hole, base.size)),
             (RecoveryTarget::Time(moment), hole) => {
-                if chain.end_written.is_some_and(|until| moment <= until) {
+                // LastModified is cut to whole seconds. Replay must pause at the target, so nothing is promised by the rest of one.
+                let within = |until: Timestamp| moment.duration_since(until) < SignedDuration::from_secs(1);
+                if chain.end_written.is_some_and(within) {
                     return Ok(());
                 }
                 let broken_at = hole.map(|hole| segment_text(hole.timeline, hole.first, base.size));

@@ -12,6 +12,14 @@ impl Postgres {
         Ok(())
     }
 
+    /// Runs statements and then switches WAL on the same session, so that what the statements change for new sessions has no say.
+    /// Gives the name of the segment that is complete then.
+    pub async fn sql_and_switch(&self, text: &str) -> Result<String, LabError> {
+        let mut session = self.pool().acquire().await?;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(text.to_owned())).execute(&mut *session).await?;
+        Ok(sqlx::query_scalar::<_, String>("select pg_walfile_name(pg_switch_wal())").fetch_one(&mut *session).await?)
+    }
+
     /// The one text value that a query gives (cast it to text in the query).
     pub async fn value(&self, query: &str) -> Result<String, LabError> {
         Ok(sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(query.to_owned())).fetch_one(self.pool()).await?)

@@ -63,6 +63,18 @@ impl Archive {
         archive
     }
 
+    /// Runs statements that new sessions of the source would not survive, and waits until the bucket has their WAL.
+    pub(crate) async fn last_words(&self, sql: &str) {
+        let segment = self.pg.sql_and_switch(sql).await.unwrap();
+        for _ in 0..600 {
+            if self.segments().await.contains(&segment) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("{segment} was not archived");
+    }
+
     pub(crate) async fn segments(&self) -> Vec<String> {
         let keys = self.barman.client().keys(&self.bucket, &self.barman.key("wals/")).await.unwrap();
         let mut names: Vec<String> = keys

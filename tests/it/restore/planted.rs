@@ -71,11 +71,10 @@ async fn what_is_planted_in_the_source_does_not_run_as_a_superuser_of_ours() {
     }
     archive.barman.backup(&archive.pg, BaseCompression::Gzip).await.unwrap();
     let mut subject = archive.subject().await;
-    // From here on no new session of the source can work; the pool's open one goes on.
+    // From here on no new session of the source can work.
     let sql = "alter role postgres set default_transaction_read_only = on; alter role postgres set statement_timeout = 1; \
                alter database postgres set default_transaction_read_only = on; alter database postgres set statement_timeout = 1";
-    archive.pg.sql(sql).await.unwrap();
-    archive.pg.switch_and_wait_archived().await.unwrap();
+    archive.last_words(sql).await;
     subject.checks = vec![
         check("rows", "select pg_catalog.count(*) from accounts", json!({"value": "500"})),
         check("caught", "select pg_catalog.count(*) from caught", json!({"value": "0"})),

@@ -194,11 +194,10 @@ async fn a_restored_configuration_has_no_say() {
     archive.barman.backup(&archive.pg, BaseCompression::Gzip).await.unwrap();
     let mut subject = archive.subject().await;
     subject.checks = vec![check("rows", "select count(*) from accounts", json!({"value": "500"}))];
-    // From here on no new session of the source starts; the pool's open one goes on.
+    // From here on no new session of the source starts.
     let sql = "alter database postgres set session_preload_libraries = 'no_such_library_of_the_source'; \
                alter role all set session_preload_libraries = 'no_such_library_of_all'";
-    archive.pg.sql(sql).await.unwrap();
-    archive.pg.switch_and_wait_archived().await.unwrap();
+    archive.last_words(sql).await;
     let mut drill = Drill::new(subject);
     let State::Done { receipt } = drill.run("end", None).await else { panic!("not done") };
     assert!(receipt.assertions.iter().all(|a| a.end == CheckEnd::Passed), "{:?}", receipt.assertions);
