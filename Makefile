@@ -24,7 +24,7 @@ test: ## install what the tests need, then run all of them
 
 lint: ## format and clippy, warnings are errors
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --features dalsegno/lab -- -D warnings
 
 lab-tools: ## install the lab's servers into $(CACHE)
 	$(CARGO) test --locked --workspace --features dalsegno/lab --no-run
