@@ -117,7 +117,8 @@ fn isolation(facts: Facts<'_>, declared: &Declared, reasons: &mut Vec<Reason>) {
         None => reasons.push(Reason::open(format!("isolation was not shown, at least \"{asked}\" is asked for"), REPORT)),
         Some(shown) if shown < declared.isolation => {
             let why = format!("the sandbox was \"{}\", at least \"{asked}\" is asked for", shown.as_str());
-            let hint = "allow user namespaces on this host, or let a copy of the runbook ask for less (isolation-at-least)";
+            let hint = "use a host that allows Landlock (Linux 6.2 or newer) and user namespaces, or let a copy of the runbook ask \
+                        for less (isolation-at-least)";
             reasons.push(Reason::open(why, hint));
         }
         Some(_) => {}
