@@ -41,6 +41,19 @@ pub enum AppError {
     /// The path of our own program is not known.
     #[error("cannot find our own program")]
     Executable(#[source] std::io::Error),
+    /// A configuration that names nothing must not read as "nothing is wrong".
+    #[error("the configuration names no store and no database: there is nothing to look at")]
+    NothingConfigured,
+    /// It is named, and cannot be used as it is.
+    #[error("{subject} cannot be used: {detail}")]
+    Unusable {
+        /// What was asked for.
+        subject: crate::domain::Subject,
+        /// Why.
+        detail: String,
+        /// What to do.
+        hint: String,
+    },
     /// Nothing by that name in the configuration.
     #[error("no {what} \"{name}\" in the configuration (known: {known})")]
     NotConfigured {
@@ -77,6 +90,8 @@ impl Explained for AppError {
             Self::Written(_) | Self::Scratch(_) => "recording-file",
             Self::NoPass => "recording-empty",
             Self::Http(_) => "http-client",
+            Self::NothingConfigured => "nothing-configured",
+            Self::Unusable { .. } => "not-usable",
             Self::NotConfigured { .. } => "not-configured",
         }
     }
@@ -92,6 +107,10 @@ impl Explained for AppError {
             Self::Written(_) | Self::Scratch(_) => Some("are the folder and $TMPDIR writable, and have they space?".to_owned()),
             Self::NoPass => Some("make it anew: dalsegno check --record DIR".to_owned()),
             Self::Http(_) => Some("are there trusted authorities on this machine?  ls /etc/ssl/certs".to_owned()),
+            Self::NothingConfigured => {
+                Some("is it the right file or folder?  dalsegno config show; dalsegno init writes one to start from".to_owned())
+            }
+            Self::Unusable { hint, .. } => Some(hint.clone()),
             Self::NotConfigured { .. } => Some("dalsegno config show".to_owned()),
         }
     }
@@ -101,7 +120,10 @@ impl Explained for AppError {
             Self::Process(_) | Self::Executable(_) | Self::Http(_) | Self::Written(_) | Self::Scratch(_) => {
                 ExitCode::CouldNotLook
             }
-            Self::Config(_) | Self::Recording(_) | Self::NoPass | Self::NotConfigured { .. } => ExitCode::Usage,
+            Self::Config(_) | Self::Recording(_) | Self::NoPass | Self::NothingConfigured | Self::NotConfigured { .. } => {
+                ExitCode::Usage
+            }
+            Self::Unusable { .. } => ExitCode::CouldNotLook,
             Self::Replay(error) => error.exit(),
             Self::Ledger(error) => error.exit(),
             Self::Store(error) => error.exit(),

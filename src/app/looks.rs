@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{App, stores};
+use super::{App, AppError, stores};
 use crate::conductor::Look;
 use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject};
 use crate::providers::objectstore::ObjectStore;
@@ -46,6 +46,39 @@ impl App {
             looks.push(Look { observer: Arc::new(NotConfigured { gaps }), store: None });
         }
         looks
+    }
+
+    /// Refuses a configuration that names nothing, and a `name` that means nothing in it: neither may read as fine.
+    pub fn must_know(&self, looks: &[Look], name: Option<&str>) -> Result<(), AppError> {
+        if looks.is_empty() {
+            return Err(AppError::NothingConfigured);
+        }
+        let Some(name) = name else { return Ok(()) };
+        let mut known: Vec<Subject> =
+            looks.iter().flat_map(|look| look.observer.covers(&Known::default())).map(|of| of.0).collect();
+        let providers: Vec<String> = looks.iter().map(|look| look.observer.name().0).collect();
+        if known.iter().any(|subject| subject.answers_to(name)) || providers.iter().any(|of| of == name) {
+            return Ok(());
+        }
+        known.sort();
+        known.dedup();
+        let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Err(AppError::NotConfigured { what: "subject", name: name.to_owned(), known })
+    }
+
+    /// Why the databases that `name` means cannot be used at all: a placeholder, a missing secret.
+    pub fn must_be_usable(&self, name: Option<&str>) -> Result<(), AppError> {
+        let usable = &self.settings().postgres;
+        let meant = |subject: &Subject| name.is_none_or(|name| subject.answers_to(name));
+        if usable.iter().any(|of| meant(&of.subject)) {
+            return Ok(());
+        }
+        match self.loaded.gaps.iter().find(|gap| gap.what == FactKind::Archive && meant(&gap.subject)) {
+            Some(gap) => {
+                Err(AppError::Unusable { subject: gap.subject.clone(), detail: gap.detail.clone(), hint: gap.hint.clone() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Prefixes that archives use in a store.

@@ -62,7 +62,7 @@ pub struct Looked {
 pub struct Damage {
     /// The database.
     pub subject: String,
-    /// What kind: `gap`, `empty`, `partial`, `system`, `orphan`, `framed`, `malformed`, `backup`.
+    /// What kind: `gap`, `empty`, `partial`, `system`, `orphan`, `framed`, `malformed`, `backup`, `nothing`.
     pub kind: &'static str,
     /// Which object or segment.
     pub what: String,
@@ -215,6 +215,10 @@ pub fn damage(archive: &ArchiveFact) -> Vec<Damage> {
     let mut found = Vec::new();
     let mut note =
         |kind: &'static str, what: String, why: String| found.push(Damage { subject: subject.clone(), kind, what, why });
+    if archive.segments == 0 && archive.backups.is_empty() {
+        let why = "no base backup and no WAL: are store, prefix and server the right ones?";
+        note("nothing", archive.place.to_string(), why.to_owned());
+    }
     for gap in &archive.gaps {
         let what = if gap.first == gap.last { gap.first.clone() } else { format!("{}..{}", gap.first, gap.last) };
         let cut = if gap.cuts_newest { "; the newest base backup cannot be rolled forward over it" } else { "" };

@@ -41,11 +41,13 @@ impl Desk<'_> {
     /// One pass.
     pub(super) async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
+        let looks = app.looks();
+        app.must_know(&looks, None)?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
         let book = app.ledger(context.cx.now).await?;
         let drills = app.drills()?;
-        let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify()?);
+        let (expected, budgets, notify) = (app.expected(), app.budgets(), app.notify()?);
         let site = app.settings().site.clone();
         let work = Pass {
             site: &site,
@@ -72,6 +74,7 @@ impl Desk<'_> {
             return run::show(&outcome, &folder.display().to_string(), self.out);
         }
         let mut app = self.app()?;
+        app.must_know(&app.looks(), args.subject.as_deref())?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
         let mut making = None;
@@ -107,8 +110,10 @@ impl Desk<'_> {
         let app = self.app()?;
         let now = Timestamp::now();
         let book = app.ledger(now).await?;
+        let looks = app.looks();
+        app.must_know(&looks, args.subject.as_deref())?;
         let mut expected = app.expected();
-        expected.covers = app.looks().iter().flat_map(|look| look.observer.covers(&Known::default())).collect();
+        expected.covers = looks.iter().flat_map(|look| look.observer.covers(&Known::default())).collect();
         let status = conductor::status(&book, &expected, &app.settings().site, now).await?;
         status::show(status, args, self.out)
     }
@@ -119,8 +124,9 @@ impl Desk<'_> {
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
         let placeholders = app.expected().placeholders;
-        let found =
-            conductor::examine(&app.looks(), &placeholders, args.provider.as_deref(), provider_limit, &context.cx).await?;
+        let looks = app.looks();
+        app.must_know(&looks, args.provider.as_deref())?;
+        let found = conductor::examine(&looks, &placeholders, args.provider.as_deref(), provider_limit, &context.cx).await?;
         Ok(context.exit(doctor::show(&found, self.out)?))
     }
 
@@ -143,7 +149,10 @@ impl Desk<'_> {
         let actors = drills.actors();
         let ground = actors.ground(&site, &Steps);
         let exit = match &args.command {
-            None => drill::start(&args.start, &context.cx, &ground, &drills.databases, self.out).await?,
+            None => {
+                app.must_be_usable(args.start.db.as_deref())?;
+                drill::start(&args.start, &context.cx, &ground, &drills.databases, self.out).await?
+            }
             Some(drill::Command::Gc(gc)) => drill::gc(gc, &context.cx, &ground, self.out).await?,
             Some(drill::Command::Report(report)) => drill::show_report(report, &ground, self.out)?,
         };

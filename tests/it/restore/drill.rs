@@ -256,7 +256,13 @@ impl Drill {
     pub(crate) fn leaves_nothing(&self) {
         let left: Vec<_> = std::fs::read_dir(&self.folder).unwrap().flatten().map(|entry| entry.path()).collect();
         assert!(left.is_empty(), "left over: {left:?}");
-        let working = processes_in(&self.folder);
+        // A process that was told to end may take a moment to do so; one that goes on is found.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        let mut working = processes_in(&self.folder);
+        while !working.is_empty() && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            working = processes_in(&self.folder);
+        }
         assert!(working.is_empty(), "still working in the folder: {working:?}");
     }
 }
