@@ -76,6 +76,11 @@ impl App {
         Ok(Ledger::open(&self.settings().state_folder, now, me).await?)
     }
 
+    /// Whether there is a ledger: to look must not make one.
+    pub fn has_ledger(&self) -> bool {
+        self.settings().state_folder.join(crate::ledger::FILE).exists()
+    }
+
     /// A store that was opened with its reading key.
     fn store(&self, id: &StoreId) -> Option<&Result<Store, crate::store::StoreError>> {
         self.stores.get(id)

@@ -200,7 +200,7 @@ impl Desk<'_> {
 
 /// The ledger where there is one: to look must not make it.
 async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Ledger>, AppError> {
-    if !app.settings().state_folder.join("ledger.sqlite").exists() {
+    if !app.has_ledger() {
         return Ok(None);
     }
     app.ledger(now).await.map(Some)

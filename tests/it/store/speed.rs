@@ -11,7 +11,7 @@ use dalsegno::tap::objects::PutAsk;
 use super::real;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "puts tens of thousands of objects"]
+#[ignore = "puts tens of thousands of objects; measures, and is run by hand with --ignored"]
 async fn a_listing_is_fast() {
     let Some(config) = real::bucket("speed").await else { return };
     let count: u64 = std::env::var("DALSEGNO_SPEED_KEYS").ok().map_or(60_000, |text| text.parse().unwrap());
