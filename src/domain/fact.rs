@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ArchiveFact, Evidence, RecoveryPoint, StoreFact, StoreId, StorePart, Subject, SubjectKind};
+use super::{
+    AlertRulesFact, ArchiveFact, CnpgFact, Evidence, RecoveryPoint, Series, StoreFact, StoreId, StorePart, Subject, SubjectKind,
+};
 
 /// The kinds of facts; a provider names those of the first wave that it needs, a gap names the one that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -19,6 +21,12 @@ pub enum FactKind {
     RecoveryPoint,
     /// A number with a time.
     Sample,
+    /// A number over time.
+    Series,
+    /// A CNPG Cluster, as the API server shows it.
+    Cnpg,
+    /// Alert rules of a Kubernetes cluster.
+    AlertRules,
     /// What a drill found.
     Drill,
     /// Whether a channel can be told anything. There is no fact of this kind, only gaps: a channel without its URL.
@@ -37,6 +45,12 @@ pub enum Fact {
     RecoveryPoint(Box<RecoveryPoint>),
     /// A number.
     Sample(Sample),
+    /// A number over time.
+    Series(Series),
+    /// A CNPG Cluster.
+    Cnpg(Box<CnpgFact>),
+    /// Alert rules of a Kubernetes cluster.
+    AlertRules(Box<AlertRulesFact>),
     /// The evidence of a finished drill, taken in from its file.
     Drill(Box<Evidence>),
 }
@@ -49,6 +63,9 @@ impl Fact {
             Self::Archive(_) => FactKind::Archive,
             Self::RecoveryPoint(_) => FactKind::RecoveryPoint,
             Self::Sample(_) => FactKind::Sample,
+            Self::Series(_) => FactKind::Series,
+            Self::Cnpg(_) => FactKind::Cnpg,
+            Self::AlertRules(_) => FactKind::AlertRules,
             Self::Drill(_) => FactKind::Drill,
         }
     }
@@ -60,6 +77,9 @@ impl Fact {
             Self::Archive(fact) => &fact.subject,
             Self::RecoveryPoint(fact) => &fact.subject,
             Self::Sample(fact) => &fact.subject,
+            Self::Series(fact) => &fact.subject,
+            Self::Cnpg(fact) => &fact.subject,
+            Self::AlertRules(fact) => &fact.subject,
             Self::Drill(fact) => &fact.subject,
         }
     }

@@ -6,6 +6,7 @@
 mod act;
 mod archive;
 mod check;
+mod cnpg;
 mod code;
 mod complaint;
 mod digest;
@@ -15,12 +16,14 @@ mod fact;
 mod finding;
 mod hint;
 mod id;
+mod kube;
 mod message;
 mod nearest;
 mod observe;
 mod place;
 mod point;
 mod secret;
+mod series;
 mod span;
 mod store;
 mod subject;
@@ -37,6 +40,10 @@ pub use archive::{
     WalGap, Window,
 };
 pub use check::{Expectation, SqlCheck};
+pub use cnpg::{
+    AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
+    ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
+};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
@@ -49,12 +56,14 @@ pub use fact::{BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory,
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
+pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
 pub use nearest::{nearest, nearest_few};
 pub use observe::{Cx, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
 pub use secret::{Secret, SecretRef};
+pub use series::Series;
 pub use span::{Span, SpanError};
 pub use store::{
     CertificateSeen, Dialect, Immutability, LifecycleRule, Right, Rights, Setting, StoreFact, StorePart, UploadSeen,

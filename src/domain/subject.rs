@@ -14,19 +14,21 @@ pub enum SubjectKind {
     Store,
     /// A prefix inside a store: `prefix/r2/cnpg/pg-main`.
     Prefix,
+    /// A Kubernetes cluster: `cluster/home/prod`.
+    Cluster,
     /// dalsegno itself: its ledger, its configuration, its left-overs.
     Dalsegno,
 }
 
 impl SubjectKind {
     /// All kinds, for tables and documentation.
-    pub const ALL: [Self; 4] = [Self::Pg, Self::Store, Self::Prefix, Self::Dalsegno];
+    pub const ALL: [Self; 5] = [Self::Pg, Self::Store, Self::Prefix, Self::Cluster, Self::Dalsegno];
 
     /// The shipped runbook that proves a subject of this kind, if there is one.
     pub const fn runbook(self) -> Option<&'static str> {
         match self {
             Self::Pg => Some("pg-restore"),
-            Self::Store | Self::Prefix | Self::Dalsegno => None,
+            Self::Store | Self::Prefix | Self::Cluster | Self::Dalsegno => None,
         }
     }
 
@@ -36,6 +38,7 @@ impl SubjectKind {
             Self::Pg => "pg",
             Self::Store => "store",
             Self::Prefix => "prefix",
+            Self::Cluster => "cluster",
             Self::Dalsegno => "dalsegno",
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | object stores | [`ObjectCalls`] | `store::s3` (the only user of the S3 client) | `NNN/store/<store>@<key ref>/` |
 //! | HTTP | [`HttpCalls`] | [`http::LiveHttp`] (reqwest) | `NNN/http/<provider>/NNN.json` |
+//! | Kubernetes | [`KubeCalls`], [`KubeActs`] | `kube_live` (the only user of the kube client) | `NNN/kube/<context>/` |
 //! | TLS | [`TlsCalls`] | [`tls::LiveTls`] | `NNN/tls/<host>_<port>.json` |
 //!
 //! A provider takes the trait object, so it is replayed without knowing. All forms fail with the same [`CallError`].
@@ -12,6 +13,7 @@ pub mod failure;
 pub mod format;
 pub mod http;
 pub mod keep;
+pub mod kube;
 pub mod objects;
 pub mod record;
 mod record_http;
@@ -24,6 +26,7 @@ pub use failure::{Broken, CallError, FailureKind};
 pub use format::RecordingError;
 pub use http::{HttpAnswer, HttpCalls, HttpRequest};
 pub use keep::{Keep, KeepNothing, Kept};
+pub use kube::{KubeAbout, KubeActs, KubeAsk, KubeCalls, KubeDelete, KubePage, KubeStream, Resource};
 pub use objects::{Answer, ObjectBody, ObjectCalls, Seen};
 pub use record::{PassRecorder, Recorder};
 pub use replay::{PassReplay, Recording};
