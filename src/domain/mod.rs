@@ -7,6 +7,8 @@ mod act;
 mod archive;
 mod check;
 mod cnpg;
+mod cnpg_seen;
+mod cnpg_site;
 mod code;
 mod complaint;
 mod digest;
@@ -41,10 +43,11 @@ pub use archive::{
     WalGap, Window,
 };
 pub use check::{Expectation, SqlCheck};
-pub use cnpg::{
-    AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
-    ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
+pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
+pub use cnpg_seen::{
+    ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
 };
+pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
