@@ -5,6 +5,7 @@
 
 mod act;
 mod archive;
+mod calendar;
 mod check;
 mod cnpg;
 mod cnpg_seen;
@@ -42,6 +43,7 @@ pub use archive::{
     ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
     WalGap, Window,
 };
+pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
 pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
 pub use cnpg_seen::{

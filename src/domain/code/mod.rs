@@ -4,6 +4,9 @@
 //! subject matter; `docs/reference/findings.md` is made from them.
 
 mod archive;
+mod cnpg_backups;
+mod cnpg_restores;
+mod cnpg_schedules;
 mod look;
 mod own;
 mod recovery;
@@ -31,7 +34,18 @@ pub struct CodeSpec {
 
 /// All codes, sorted by code.
 pub static CODES: LazyLock<Vec<CodeSpec>> = LazyLock::new(|| {
-    let mut rows = [archive::ROWS, look::ROWS, own::ROWS, recovery::ROWS, restore::ROWS, store::ROWS].concat();
+    let mut rows = [
+        archive::ROWS,
+        cnpg_backups::ROWS,
+        cnpg_restores::ROWS,
+        cnpg_schedules::ROWS,
+        look::ROWS,
+        own::ROWS,
+        recovery::ROWS,
+        restore::ROWS,
+        store::ROWS,
+    ]
+    .concat();
     rows.sort_by_key(|row| row.code);
     rows
 });

@@ -4,9 +4,19 @@
 //! (`None`) makes no finding here and never makes fine: the gap speaks. One cause is one finding: the rule that names the more exact
 //! cause stands, and the general one asks it first.
 
+mod backups;
+mod restores;
+
 use super::ground::Ground;
 use crate::domain::Finding;
 
-pub(super) fn judge(_ground: &Ground) -> Vec<Finding> {
-    Vec::new()
+pub(super) use backups::{only_snapshots, tells_incomplete, why_old, without_wal};
+
+pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
+    let mut findings = backups::judge_orphans(ground);
+    for cluster in &ground.cnpg {
+        findings.extend(backups::judge(ground, cluster));
+        findings.extend(restores::judge(ground, cluster));
+    }
+    findings
 }

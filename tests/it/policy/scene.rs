@@ -60,6 +60,7 @@ pub(crate) fn backup(age: f64, begin: u64, end: u64) -> BaseBackup {
         missing: Vec::new(),
         missing_wal: Vec::new(),
         keep: None,
+        tablespaces: Some(Vec::new()),
     }
 }
 
