@@ -4,9 +4,12 @@
 //! subject matter; `docs/reference/findings.md` is made from them.
 
 mod archive;
+mod cnpg_archiving;
 mod cnpg_backups;
+mod cnpg_place;
 mod cnpg_restores;
 mod cnpg_schedules;
+mod cnpg_volume;
 mod look;
 mod own;
 mod recovery;
@@ -36,9 +39,12 @@ pub struct CodeSpec {
 pub static CODES: LazyLock<Vec<CodeSpec>> = LazyLock::new(|| {
     let mut rows = [
         archive::ROWS,
+        cnpg_archiving::ROWS,
         cnpg_backups::ROWS,
+        cnpg_place::ROWS,
         cnpg_restores::ROWS,
         cnpg_schedules::ROWS,
+        cnpg_volume::ROWS,
         look::ROWS,
         own::ROWS,
         recovery::ROWS,

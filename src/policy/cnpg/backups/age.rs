@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::super::super::ground::{Ground, plus, say};
+use super::super::stand::is_stopped;
 use super::runs::{SNAPSHOT, active, in_phase, longest_taken, missed, newest_base};
-use super::stands_still;
 use crate::domain::{Calendar, CnpgFact, CnpgSchedule, Finding, Severity, duration_in_words};
 
 /// Runs that are counted: beyond that it is "many".
@@ -15,7 +15,7 @@ const MISSED_FOR_SURE: usize = 2;
 /// The condition `LastBackupSucceeded` is written when a backup starts or ends and never again, so the bucket's word counts. What a
 /// more exact finding explains (suspended, never run, a queue that does not move) is told by that one.
 pub(super) fn too_old(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
-    if stands_still(cluster) || super::why_old(ground, cluster) {
+    if is_stopped(cluster) || super::why_old(ground, cluster) {
         return None;
     }
     let newest = newest_base(ground, cluster)?;

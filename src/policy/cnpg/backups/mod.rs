@@ -20,7 +20,7 @@ pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
 }
 
 /// What belongs to no Cluster, of every Kubernetes cluster that was looked at.
-pub(super) fn judge_orphans(ground: &Ground) -> Vec<Finding> {
+pub(super) fn orphans(ground: &Ground) -> Vec<Finding> {
     ground.cnpg_sites.iter().flat_map(|site| [queue::orphans(ground, site), schedules::orphans(ground, site)]).flatten().collect()
 }
 
@@ -46,11 +46,6 @@ pub(super) fn tells_incomplete(ground: &Ground, cluster: &CnpgFact, backup: &Bas
     contents::only_tablespaces(backup)
         && contents::newest(ground, cluster).is_some_and(|newest| newest.id == backup.id)
         && contents::tablespace_missing(ground, cluster).is_some()
-}
-
-/// Hibernated or on its way out: nobody waits for backups of it.
-fn stands_still(cluster: &CnpgFact) -> bool {
-    cluster.hibernated || cluster.deleting.is_some()
 }
 
 /// `-n NAMESPACE NAME …` for a command about objects of this Cluster's namespace.

@@ -1,6 +1,7 @@
 //! What objects promise and the bucket does not hold: windows that stand still, backups without WAL, bases that never leave the site.
 
 use super::super::super::ground::{DAY, Ground, HOUR, MINUTE, done, plus, position, say, some_of};
+use super::super::writers::Spot;
 use super::runs::{PLUGIN, SNAPSHOT, active, completed, interval, is_snapshot};
 use crate::domain::{
     ArchiveRef, CnpgBackup, CnpgFact, Condition, Finding, Keep, LiveLocation, ObjectStoreSeen, RecoveryWindowSeen, Severity, age,
@@ -186,14 +187,6 @@ fn writes(cluster: &CnpgFact) -> Vec<(&LiveLocation, Option<&str>)> {
     cluster.archivers.iter().filter_map(of).collect()
 }
 
-fn same_prefix(one: &LiveLocation, other: &LiveLocation) -> bool {
-    let endpoint =
-        |location: &LiveLocation| location.endpoint.as_deref().map(|url| url.trim_end_matches('/').to_ascii_lowercase());
-    one.bucket.is_some()
-        && (&one.bucket, &one.path, &one.server) == (&other.bucket, &other.path, &other.server)
-        && endpoint(one) == endpoint(other)
-}
-
 /// Two writers of one prefix with different retentions: the shorter one wins. Told at the one whose promise is broken.
 fn retention_conflict(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let mine = writes(cluster).into_iter().filter_map(|(place, written)| Some((place, written?, retention(written?)?)));
@@ -202,7 +195,9 @@ fn retention_conflict(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let others: Vec<_> =
         others.filter_map(|(other, place, written)| Some((other, place, written?, retention(written?)?))).collect();
     let (place, written, other, its_place, its_written) = mine.into_iter().find_map(|(place, written, promised)| {
-        let shorter = others.iter().filter(|(_, its, _, kept)| same_prefix(place, its) && *kept < promised);
+        let here = Spot::of(cluster, place);
+        let shorter =
+            others.iter().filter(|(other, its, _, kept)| *kept < promised && here.is_some() && Spot::of(other, its) == here);
         let (other, its, its_written, _) = shorter.min_by(|a, b| a.3.total_cmp(&b.3))?;
         Some((place, written, *other, *its, *its_written))
     })?;

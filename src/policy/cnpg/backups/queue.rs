@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::super::super::ground::{DAY, Ground, HOUR, plus, say};
+use super::super::stand::is_stopped;
 use super::runs::{GRACE, began, calendar, completed, in_phase, is_snapshot, longest_taken, overtaken};
-use super::{in_namespace, named, stands_still};
+use super::{in_namespace, named};
 use crate::domain::{
     CnpgBackup, CnpgFact, CnpgSiteFact, ContainerSeen, EventSeen, Finding, PodSeen, Severity, Subject, age, duration_in_words,
     nearest,
@@ -134,7 +135,7 @@ fn hangs(ground: &Ground, cluster: &CnpgFact, backup: &CnpgBackup) -> Option<Str
 
 /// Waits for longer than a period of its schedule, with nothing in front of it that would explain it.
 fn pending(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
-    let explained = stands_still(cluster)
+    let explained = is_stopped(cluster)
         || in_phase(cluster, RUNS).next().is_some()
         || in_phase(cluster, &[ARCHIVING]).next().is_some()
         || blocked(ground, cluster).is_some();

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::super::super::ground::{Ground, plus, say};
+use super::super::stand::is_stopped;
+use super::named;
 use super::runs::{GRACE, SNAPSHOT, active, calendar, missed, newest_base, newest_snapshot};
-use super::{named, stands_still};
 use crate::domain::{Calendar, CalendarDialect, CnpgFact, CnpgSchedule, CnpgSiteFact, Finding, Severity, Subject, age};
 
 /// Runs that are shown, so that the reader sees what a schedule does.
@@ -64,7 +65,7 @@ fn patch(cluster: &CnpgFact, schedule: &CnpgSchedule, body: &str) -> String {
 
 /// Suspended for longer than two of its runs while nothing else takes base backups.
 pub(super) fn suspended(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
-    if stands_still(cluster) || !active(cluster).is_empty() {
+    if is_stopped(cluster) || !active(cluster).is_empty() {
         return None;
     }
     let overdue = |schedule: &&CnpgSchedule| {
@@ -114,7 +115,7 @@ impl Later for Option<super::runs::Newest> {
 
 /// It runs by its own word, and no Backup ever came of it; or no moment will ever satisfy it.
 pub(super) fn never_fired(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
-    if stands_still(cluster) {
+    if is_stopped(cluster) {
         return None;
     }
     let made_some = |schedule: &CnpgSchedule| {

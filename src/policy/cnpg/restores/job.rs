@@ -1,9 +1,10 @@
 //! How the recovery job goes: what its pods said, the first one first.
 
 use super::super::super::ground::{Ground, done, say, some_of};
+use super::super::restored::source;
 use super::manifest::version_mismatch;
 use super::room::too_small;
-use super::source::{archive, base, source};
+use super::source::{archive, base};
 use super::{look_at, moment};
 use crate::domain::{ArchiveFact, CnpgFact, Condition, Finding, JobSeen, PodSeen, Severity};
 

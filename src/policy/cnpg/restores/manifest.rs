@@ -1,7 +1,8 @@
 //! What the manifest of a recovery says, and what it leaves out.
 
 use super::super::super::ground::{Ground, done, position, say, some_of};
-use super::source::{archive, base, has_an_end, original, source};
+use super::super::restored::source;
+use super::source::{archive, base, has_an_end, original};
 use super::{fresh, look_at, moment, recovering};
 use crate::domain::{ArchiveRef, Bootstrap, CnpgBackup, CnpgFact, Finding, Severity};
 

@@ -1,8 +1,9 @@
 //! Whether the volumes of a recovery hold what it will bring.
 
 use super::super::super::ground::{Ground, say};
+use super::super::restored::source;
 use super::recovering;
-use super::source::{archive, base, source};
+use super::source::{archive, base};
 use crate::domain::{ArchiveFact, ArchiveRef, BaseBackup, CnpgFact, Finding, Severity, bytes_in_words};
 
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {

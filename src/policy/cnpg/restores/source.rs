@@ -1,7 +1,10 @@
 //! What a recovery reads from: the archive behind its source, and the base backup that it will take.
 
 use super::super::super::ground::{Ground, done};
-use crate::domain::{ArchiveFact, ArchiveRef, BaseBackup, Bootstrap, CnpgFact, LiveLocation, RecoveryTarget};
+use super::super::place::is_at;
+use super::super::restored::source;
+use super::super::writers::{Spot, spots};
+use crate::domain::{ArchiveFact, BaseBackup, Bootstrap, CnpgFact, RecoveryTarget};
 
 /// Fields of `recoveryTarget` that say where recovery ends. `backupID`, `targetTLI` and `exclusive` do not.
 pub(super) const ENDS: &[&str] = &["targetTime", "targetLSN", "targetXID", "targetName", "targetImmediate"];
@@ -9,13 +12,6 @@ pub(super) const ENDS: &[&str] = &["targetTime", "targetLSN", "targetXID", "targ
 /// Whether a target names an end.
 pub(super) fn has_an_end(target: &RecoveryTarget) -> bool {
     target.iter().any(|(field, value)| ENDS.contains(&field.as_str()) && value != "false")
-}
-
-/// The external cluster that is named as the source, as far as an archive is known of it.
-pub(super) fn source(cluster: &CnpgFact) -> Option<(&str, &ArchiveRef)> {
-    let Bootstrap::Recovery { source: Some(name), .. } = &cluster.bootstrap else { return None };
-    let external = cluster.externals.iter().find(|external| &external.name == name)?;
-    Some((name, external.archive.as_ref()?))
 }
 
 /// The Cluster of which a Backup object or a snapshot, named in the same namespace, is.
@@ -40,26 +36,12 @@ pub(super) fn original<'a>(ground: &Ground<'a>, cluster: &CnpgFact) -> Option<&'
     named.filter_map(|name| owner(ground, cluster, name)).find(|found| found.subject != cluster.subject)
 }
 
-fn same_place(one: &LiveLocation, other: &LiveLocation) -> bool {
-    one.bucket.is_some()
-        && (&one.bucket, &one.path, &one.server) == (&other.bucket, &other.path, &other.server)
-        && (one.store.is_some() && one.store == other.store || one.endpoint == other.endpoint)
-}
-
 /// The archive that is read, when it was looked at: by the location, else that of the Cluster it is of.
 pub(super) fn archive<'a>(ground: &Ground<'a>, cluster: &CnpgFact) -> Option<&'a ArchiveFact> {
     if let Some(location) = source(cluster).and_then(|(_, archive)| archive.location()) {
-        return ground.archives.iter().find(|archive| lies_at(archive, location)).copied();
+        return ground.archives.iter().find(|archive| is_at(location, &archive.place)).copied();
     }
     ground.archive_of(&original(ground, cluster)?.subject)
-}
-
-/// An archive of ours is that of a live location when the store is known to be the same one.
-fn lies_at(archive: &ArchiveFact, location: &LiveLocation) -> bool {
-    location.store.as_ref() == Some(&archive.place.store)
-        && location.bucket.as_ref() == Some(&archive.place.bucket)
-        && location.path.as_deref().unwrap_or_default() == archive.place.prefix.as_str().trim_end_matches('/')
-        && location.server == archive.place.server
 }
 
 /// The base backup that the recovery will begin with: the named one, else the newest that ended before the target, else the newest.
