@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::super::ground::{Ground, plus, say};
+use super::super::super::ground::{DAY, Ground, plus, say};
 use super::super::stand::is_stopped;
 use super::named;
 use super::runs::{GRACE, SNAPSHOT, active, calendar, missed, newest_base, newest_snapshot};
@@ -12,6 +12,8 @@ use crate::domain::{Calendar, CalendarDialect, CnpgFact, CnpgSchedule, CnpgSiteF
 const SHOWN_RUNS: usize = 5;
 /// One missed run may be a maintenance that is still under way; the second one in a row is forgotten.
 const FORGOTTEN_RUNS: usize = 2;
+/// The operator writes when it checks next as soon as it sees a schedule, and nothing when it finds no date for it.
+const TAKEN_UP: f64 = DAY;
 
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     [field_count(ground, cluster), suspended(ground, cluster), never_fired(ground, cluster)].into_iter().flatten().collect()
@@ -148,6 +150,10 @@ fn why_never(now: Timestamp, schedule: &CnpgSchedule, made_some: bool) -> Option
         return Some(format!("no date satisfies \"{text}\""));
     }
     let created = schedule.created?;
+    let untouched = schedule.last_check.is_none() && schedule.next_run.is_none() && schedule.last_run.is_none();
+    if untouched && !made_some && plus(created, TAKEN_UP) < now {
+        return Some(format!("made {}, and the operator has never taken it up: its status is empty", age(created, now)));
+    }
     let due = if schedule.immediate { created } else { calendar.next_after(created)? };
     let overdue = schedule.last_run.is_none() && !made_some && plus(due, GRACE) < now;
     overdue.then(|| {
