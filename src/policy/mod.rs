@@ -9,6 +9,8 @@ mod archive;
 mod backups;
 mod clears;
 mod cnpg;
+#[cfg(feature = "lab")]
+mod flip;
 mod gaps;
 mod ground;
 mod lifecycle;
@@ -26,6 +28,8 @@ use crate::domain::{
 };
 
 pub use clears::{archive_clears, reads_archives, store_clears};
+#[cfg(feature = "lab")]
+pub use flip::flip;
 use ground::Ground;
 
 /// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.
@@ -108,6 +112,8 @@ pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, O
     }
     findings.extend(recovery::judge(&ground));
     findings.extend(cnpg::judge(&ground));
+    #[cfg(feature = "lab")]
+    flip::apply(&ground, &mut findings);
     Judgement { findings: merged(findings), bugs: ground.uncovered() }
 }
 

@@ -4,6 +4,7 @@ mod archive;
 mod backups;
 mod cnpg_runs;
 mod codes;
+pub(crate) mod flip;
 mod gaps;
 mod properties;
 mod recovery;
