@@ -6,6 +6,7 @@
 mod act;
 mod archive;
 mod check;
+mod clock;
 mod cnpg;
 mod code;
 mod complaint;
@@ -18,6 +19,7 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+pub mod metric;
 mod nearest;
 mod observe;
 mod place;
@@ -40,6 +42,7 @@ pub use archive::{
     WalGap, Window,
 };
 pub use check::{Expectation, SqlCheck};
+pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
 pub use cnpg::{
     AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
     ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
