@@ -8,6 +8,8 @@ mod archive;
 mod check;
 mod clock;
 mod cnpg;
+mod cnpg_seen;
+mod cnpg_site;
 mod code;
 mod complaint;
 mod digest;
@@ -24,6 +26,7 @@ mod nearest;
 mod observe;
 mod place;
 mod point;
+mod rbac;
 mod secret;
 mod series;
 mod span;
@@ -43,10 +46,11 @@ pub use archive::{
 };
 pub use check::{Expectation, SqlCheck};
 pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
-pub use cnpg::{
-    AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
-    ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
+pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
+pub use cnpg_seen::{
+    ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
 };
+pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
@@ -65,6 +69,7 @@ pub use nearest::{nearest, nearest_few};
 pub use observe::{Cx, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
 pub use point::{Mechanism, RecoveryPoint};
+pub use rbac::{RbacRule, RbacScope};
 pub use secret::{Secret, SecretRef};
 pub use series::Series;
 pub use span::{Span, SpanError};

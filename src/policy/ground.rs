@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Proof;
 use crate::domain::{
-    AlertRulesFact, ArchiveFact, BackupStatus, BaseBackup, CnpgFact, Expected, Fact, FactKind, Finding, Gap, Observation, Policy,
-    ProviderId, Sample, Series, Severity, StoreFact, Subject, code,
+    AlertRulesFact, ArchiveFact, BackupStatus, BaseBackup, CnpgFact, CnpgSiteFact, Expected, Fact, FactKind, Finding, Gap,
+    Observation, Policy, ProviderId, Sample, Series, Severity, StoreFact, Subject, code,
 };
 
 pub(super) const MINUTE: f64 = 60.0;
@@ -27,6 +27,7 @@ pub(super) struct Ground<'a> {
     pub(super) stores: Vec<&'a StoreFact>,
     pub(super) archives: Vec<&'a ArchiveFact>,
     pub(super) cnpg: Vec<&'a CnpgFact>,
+    pub(super) cnpg_sites: Vec<&'a CnpgSiteFact>,
     pub(super) alert_rules: Vec<&'a AlertRulesFact>,
     /// The newest sample of this pass, by subject and metric.
     samples: BTreeMap<(&'a Subject, &'a str), &'a Sample>,
@@ -50,6 +51,7 @@ impl<'a> Ground<'a> {
             stores: Vec::new(),
             archives: Vec::new(),
             cnpg: Vec::new(),
+            cnpg_sites: Vec::new(),
             alert_rules: Vec::new(),
             samples: BTreeMap::new(),
             series: BTreeMap::new(),
@@ -65,6 +67,7 @@ impl<'a> Ground<'a> {
                     Fact::Archive(archive) => ground.archives.push(archive),
                     Fact::Drill(evidence) => ground.proofs.push(Proof::from(evidence.as_ref())),
                     Fact::Cnpg(cluster) => ground.cnpg.push(cluster),
+                    Fact::CnpgSite(site) => ground.cnpg_sites.push(site),
                     Fact::AlertRules(rules) => ground.alert_rules.push(rules),
                     Fact::Sample(sample) => ground.take_sample(sample),
                     Fact::Series(series) => {

@@ -29,20 +29,6 @@ pub(super) const ROWS: &[CodeSpec] = &[
         ],
     },
     CodeSpec {
-        code: "wal-archiving-failing-disk-clock",
-        title: "archiving fails, WAL piles up, and its volume fills at a time that can be computed",
-        meaning: "Nothing was archived for longer than archive_timeout and an upload with retries need, although segments wait. \
-                  PostgreSQL keeps every one of them.",
-        harm: "What was written since exists once. When the volume is full PostgreSQL stops with a PANIC, and everything on it.",
-        remedy: "read the archiver's error (kubectl logs POD -c plugin-barman-cloud) and repair it; enlarge the volume first when it is \
-                 nearly full; never delete files of pg_wal by hand",
-        sources: &[
-            "https://github.com/cloudnative-pg/cloudnative-pg/issues/9824",
-            "https://github.com/cloudnative-pg/cloudnative-pg/issues/7570",
-            "https://github.com/cloudnative-pg/plugin-barman-cloud/issues/519",
-        ],
-    },
-    CodeSpec {
         code: "wal-held-by-slot",
         title: "a replication slot holds WAL, and more and more of it",
         meaning: "A slot whose reader is gone or too slow keeps WAL on the volume although it is archived. It has grown for at least \
