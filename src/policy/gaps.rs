@@ -97,9 +97,15 @@ fn not_whole(store: &Subject, parts: &[(StorePart, &Gap)]) -> Finding {
     }
 }
 
+/// Facts that come out of a store. What an API server or a metrics source did not tell has nothing to do with the store below.
+fn comes_from_a_store(gap: &Gap) -> bool {
+    matches!(gap.what, FactKind::Store | FactKind::StorePart(_) | FactKind::Archive | FactKind::RecoveryPoint)
+        || gap.code.as_deref() == Some(BUDGET_USED)
+}
+
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
 fn explained(ground: &Ground, gap: &Gap) -> bool {
-    let below = ground.below(&gap.subject);
+    let below = ground.below(&gap.subject).filter(|_| comes_from_a_store(gap));
     if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
         return true;
     }
@@ -125,7 +131,7 @@ fn store_is_dark(ground: &Ground, store: &Subject) -> bool {
 
 /// The same cause on two subjects of one store, or a cause that only a store can have, is the store's.
 fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
-    let Some(store) = ground.below(&gap.subject) else {
+    let Some(store) = ground.below(&gap.subject).filter(|_| comes_from_a_store(gap)) else {
         let side = if gap.subject.kind() == SubjectKind::Store { Side::Store } else { Side::Other };
         return (gap.subject.clone(), cause_of(gap, side));
     };
@@ -135,7 +141,9 @@ fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
         .gaps
         .iter()
         .filter(|other| {
-            ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, Side::Store).code == as_store.code
+            comes_from_a_store(other)
+                && ground.below(&other.subject).as_ref() == Some(&store)
+                && cause_of(other, Side::Store).code == as_store.code
         })
         .map(|other| &other.subject)
         .collect::<BTreeSet<_>>();

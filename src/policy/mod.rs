@@ -26,7 +26,7 @@ use crate::domain::{
     Verdict,
 };
 
-pub use clears::{archive_clears, clock_clears, reads_archives, store_clears};
+pub use clears::{archive_clears, clock_clears, cluster_clears, reads_archives, store_clears};
 pub use clock::clocks;
 use ground::Ground;
 

@@ -37,7 +37,7 @@ pub(super) fn finding(ground: &Ground, subject: &Subject, clock: &Clock) -> Opti
 }
 
 /// `full in 7–12 h` and what that rests on, or why there is no number.
-fn when(clock: &Clock) -> String {
+pub(in crate::policy) fn when(clock: &Clock) -> String {
     match (&clock.full_in, clock.no_number) {
         (Some(within), _) => format!("the volume is full in {within}"),
         (None, Some(why)) => format!("when the volume is full cannot be said: {}", why.as_str()),
