@@ -7,6 +7,7 @@ mod act;
 mod archive;
 mod calendar;
 mod check;
+mod clock;
 mod cnpg;
 mod cnpg_seen;
 mod cnpg_site;
@@ -21,6 +22,7 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+pub mod metric;
 mod nearest;
 mod observe;
 mod place;
@@ -46,6 +48,7 @@ pub use archive::{
 };
 pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
+pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
 pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
 pub use cnpg_seen::{
     ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,

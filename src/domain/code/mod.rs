@@ -4,6 +4,7 @@
 //! subject matter; `docs/reference/findings.md` is made from them.
 
 mod archive;
+mod clock;
 mod cnpg_archiving;
 mod cnpg_backups;
 mod cnpg_place;
@@ -39,6 +40,7 @@ pub struct CodeSpec {
 pub static CODES: LazyLock<Vec<CodeSpec>> = LazyLock::new(|| {
     let mut rows = [
         archive::ROWS,
+        clock::ROWS,
         cnpg_archiving::ROWS,
         cnpg_backups::ROWS,
         cnpg_place::ROWS,

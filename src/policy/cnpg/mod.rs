@@ -19,6 +19,7 @@ mod systems;
 mod volume;
 mod writers;
 
+use super::clock;
 use super::ground::Ground;
 use crate::domain::{CnpgFact, Finding};
 
@@ -72,8 +73,18 @@ fn archiving(ground: &Ground, cluster: &CnpgFact, known: &[Finding]) -> Vec<Find
     }
     let mut findings: Vec<Finding> = Vec::new();
     if !known.iter().any(told) {
-        findings.extend(plugin::not_archiving(ground, cluster).or_else(|| archiver::not_archiving(ground, cluster)));
+        let exact = plugin::not_archiving(ground, cluster).map(|finding| with_the_clock(ground, finding));
+        findings.extend(exact.or_else(|| archiver::not_archiving(ground, cluster)));
     }
     findings.extend(archiver::beside(ground, cluster, findings.is_empty()));
     findings
+}
+
+/// An exact reason does not make the clock stop.
+fn with_the_clock(ground: &Ground, mut finding: Finding) -> Finding {
+    let clock = clock::clock_of(ground, &finding.subject);
+    if clock.full_in.is_some() {
+        finding.evidence.push(format!("{} ({})", clock::when(&clock), clock.grounds()));
+    }
+    finding
 }
