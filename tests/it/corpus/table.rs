@@ -86,7 +86,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
     entry("cnpg", "restore-job-pinned-to-bad-backup"),
     entry("cnpg", "restore-failed-but-setting-up-primary"),
     entry("cnpg", "restore-major-version-mismatch"),
-    partly("cnpg", "restore-app-credentials-mismatch", "whether a Secret is there is not asked: that needs the right to read Secrets"),
+    partly(
+        "cnpg",
+        "restore-app-credentials-mismatch",
+        "whether a Secret is there is not asked: that needs the right to read Secrets",
+    ),
     entry("cnpg", "restore-wal-fills-data-volume"),
     entry("cnpg", "bootstrap-recovery-source-gone"),
     entry("cnpg", "snapshot-restore-without-wal-source"),
