@@ -42,6 +42,10 @@ impl App {
                 None => {}
             }
         }
+        for (clusters, archives) in self.cnpg() {
+            looks.push(Look { observer: Arc::new(clusters), store: None });
+            looks.push(Look { observer: Arc::new(archives), store: None });
+        }
         if !gaps.is_empty() {
             looks.push(Look { observer: Arc::new(NotConfigured { gaps }), store: None });
         }

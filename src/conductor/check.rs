@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::look::{Look, covers_of, look_in_waves, with_covers};
+use super::look::{Look, covers_of, look_in_waves, with_covers, with_seen};
 use super::outcome::{Counted, ExitRule, exit_of};
 use crate::domain::{Cx, ExitCode, Expected, FactKind, Finding, Known, ProviderId, Subject};
 use crate::ledger::{Ledger, LedgerError};
@@ -78,7 +78,7 @@ pub async fn check(
         .collect();
     let seen = look_in_waves(&wanted, Vec::new(), before.memory(), cx, || limit, async |_| Ok(())).await?;
     let (observations, covers) = (seen.observations, seen.covers);
-    let expected = narrowed(with_covers(expected, &covers), subject);
+    let expected = narrowed(with_seen(expected, &covers, &seen.expects), subject);
     let proofs = match before.proofs() {
         Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),

@@ -48,11 +48,20 @@ const READ_THE_CLUSTER: &[&str] = &[
     "archiver-old-failure-recorded",
     "archiver-unobservable",
     "barman-tools-missing-in-image",
+    "base-backup-tablespace-missing",
+    "bootstrap-source-missing",
     "objectstore-reference-dangling",
+    "recovery-window-unreliable",
     "replica-source-stale",
+    "restore-app-credentials-missing",
+    "restore-ignores-wal-archive",
     "restore-overwrites-source-archive",
     "restore-source-server-mismatch",
+    "restore-target-implicit-latest",
+    "restore-version-mismatch",
+    "restore-volume-too-small",
     "restored-cluster-unprotected",
+    "retention-policy-conflict",
     "wal-archiver-stalled-uncounted",
     "wal-archiving-disabled-by-annotation",
     "wal-freshness-unproven",
@@ -63,19 +72,49 @@ const READ_THE_CLUSTER: &[&str] = &[
     "wal-tail-not-archived-at-shutdown",
 ];
 /// Findings whose rules read the Cluster's pods too.
-const READ_PODS: &[&str] = &["plugin-migration-stuck", "sidecar-config-drift", "wal-plugin-not-loaded", "wal-volume-full"];
+const READ_PODS: &[&str] = &[
+    "backup-running-stale",
+    "backup-temp-space-exhausted",
+    "plugin-migration-stuck",
+    "restore-parallel-race",
+    "restore-retrying-bad-backup",
+    "sidecar-config-drift",
+    "wal-plugin-not-loaded",
+    "wal-volume-full",
+];
 /// Findings whose rules read the Cluster's volume claims too.
 const READ_CLAIMS: &[&str] = &["volume-resize-not-applied"];
+/// Findings whose rules read the Cluster's jobs too.
+const READ_JOBS: &[&str] = &["restore-job-failed", "restore-parallel-race", "restore-retrying-bad-backup"];
+/// Findings whose rules read the Cluster's Backups too.
+const READ_BACKUPS: &[&str] = &[
+    "backup-objects-unbounded",
+    "backup-pending-overdue",
+    "backup-queue-blocked",
+    "backup-running-stale",
+    "backup-temp-space-exhausted",
+    "base-backup-completed-without-wal",
+    "schedule-never-fired",
+];
+/// Findings whose rules read the Cluster's schedules too.
+const READ_SCHEDULES: &[&str] =
+    &["base-backup-not-offsite", "schedule-cron-field-count", "schedule-never-fired", "schedule-suspended-overdue"];
 
 /// Whether a finding of this code can be cleared, as far as its Cluster is concerned: `None` = the API server did not show it in this
 /// pass, which is no news of it.
 pub fn cluster_clears(code: &str, cluster: Option<&CnpgFact>) -> bool {
-    let pods = READ_PODS.contains(&code);
-    let claims = READ_CLAIMS.contains(&code);
-    if !pods && !claims && !READ_THE_CLUSTER.contains(&code) {
+    let reads = |codes: &[&str]| codes.contains(&code);
+    let lists = [READ_PODS, READ_CLAIMS, READ_JOBS, READ_BACKUPS, READ_SCHEDULES];
+    if !reads(READ_THE_CLUSTER) && !lists.into_iter().any(reads) {
         return true;
     }
-    cluster.is_some_and(|cluster| (!pods || cluster.pods.is_some()) && (!claims || cluster.claims.is_some()))
+    cluster.is_some_and(|cluster| {
+        (!reads(READ_PODS) || cluster.pods.is_some())
+            && (!reads(READ_CLAIMS) || cluster.claims.is_some())
+            && (!reads(READ_JOBS) || cluster.jobs.is_some())
+            && (!reads(READ_BACKUPS) || cluster.backups.is_some())
+            && (!reads(READ_SCHEDULES) || cluster.schedules.is_some())
+    })
 }
 
 /// Whether a look at `store` that is whole but for single parts (`parts_unseen`: at least one got no answer) can clear a finding of

@@ -5,6 +5,7 @@ mod backups;
 mod cnpg_archiving;
 mod cnpg_runs;
 mod codes;
+pub(crate) mod flip;
 mod gaps;
 mod properties;
 mod recovery;

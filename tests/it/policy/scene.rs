@@ -208,6 +208,7 @@ impl Scene {
     }
 
     pub(crate) fn judge(&self) -> Judgement {
+        super::flip::from_environment();
         judge(now(), &self.expected, &[(ProviderId("test".into()), self.observation.clone())], &self.proofs)
     }
 

@@ -1,15 +1,13 @@
 //! What a base backup lacks, and what its making breaks: tablespaces, and the pod's temporary space.
 
-use super::super::super::ground::{DAY, Ground, done, say, some_of};
+use super::super::super::ground::{Ground, done, say, some_of};
 use super::runs::overtaken;
-use crate::domain::{BaseBackup, CnpgBackup, CnpgFact, Finding, PodSeen, Severity, age};
+use crate::domain::{BaseBackup, CnpgBackup, CnpgFact, Finding, PodSeen, Severity};
 
 /// The errno of a full volume, as barman prints it.
 const NO_SPACE: &str = "No space left on device";
 /// What kubelet calls the volumes that it throws a pod out for.
 const TEMPORARY: &[&str] = &["EmptyDir volume", "ephemeral-storage", "ephemeral local storage", "scratch-data"];
-/// An eviction of longer ago belongs to another backup.
-const RECENT: f64 = 2.0 * DAY;
 
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     [tablespace_missing(ground, cluster), temporary_space(ground, cluster)].into_iter().flatten().collect()
@@ -87,20 +85,7 @@ fn temporary_space(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let by_log = instances().flat_map(|pod| {
         pod.log.iter().flatten().filter(|line| of_barman(line)).map(move |line| format!("log of {}: {line}", pod.name))
     });
-    let by_event = cluster.events.iter().flatten().filter_map(|event| {
-        let pod =
-            event.about.strip_prefix("Pod ").filter(|name| instances().any(|pod| pod.name == *name) || ours(cluster, name))?;
-        let recent = event.last.is_none_or(|last| ground.age(last) < RECENT);
-        let told = event.reason == "Evicted" && recent && TEMPORARY.iter().any(|word| event.message.contains(word));
-        told.then(|| {
-            format!(
-                "event Evicted, pod {pod}, {}: {}",
-                event.last.map_or_else(|| "some time ago".to_owned(), |at| age(at, ground.now)),
-                event.message
-            )
-        })
-    });
-    let evidence: Vec<String> = by_backup.chain(by_pod).chain(by_log).chain(by_event).collect();
+    let evidence: Vec<String> = by_backup.chain(by_pod).chain(by_log).collect();
     let first = evidence.first()?.clone();
     Some(Finding {
         evidence,
@@ -117,12 +102,6 @@ fn temporary_space(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
             format!("a backup ran out of temporary space: {first}"),
         )
     })
-}
-
-/// An instance that is gone already: `pg-main-2` of Cluster pg-main.
-fn ours(cluster: &CnpgFact, pod: &str) -> bool {
-    let rest = pod.strip_prefix(cluster.cluster.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
-    rest.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn evicted(pod: &PodSeen) -> Option<String> {

@@ -229,13 +229,6 @@ fn a_backup_that_fills_the_pods_temporary_space_is_named() {
     // A later one went through.
     failed("Barman cloud backup exception: [Errno 28] No space left on device", 30.0 * HOUR).silent();
 
-    let event = |about: &'static str, age: f64| {
-        Scene::healthy().cluster(move |c| c.events = Some(vec![event(about, "Evicted", limit, age)]))
-    };
-    event("Pod app-3", 12.0 * HOUR).only("backup-temp-space-exhausted", Severity::Warning);
-    event("Pod web-7f9", 12.0 * HOUR).silent();
-    event("Pod app-3", 9.0 * DAY).silent();
-
     let logged = |line: &'static str, job: bool| {
         Scene::healthy().cluster(move |c| {
             let mut pod = if job { job_pod("app-1-full-recovery", 0, &[]) } else { pod("app-2", "replica") };

@@ -117,6 +117,7 @@ pub(crate) fn object(cluster: &str, age: f64, phase: &str) -> CnpgBackup {
         end_wal: done.then(|| scene::segment(1, 301)),
         server: None,
         destination: None,
+        endpoint: None,
         pod: Some(format!("{cluster}-2")),
         container: Some("containerd://one".into()),
         major: Some(15),
