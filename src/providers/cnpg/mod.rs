@@ -227,6 +227,10 @@ impl Observe for CnpgClusters {
         &[]
     }
 
+    fn discovers(&self) -> bool {
+        true
+    }
+
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
         self.look(cx, known).await
     }
