@@ -7,6 +7,7 @@
 mod allow;
 mod budget;
 mod check;
+mod clock;
 mod doctor;
 pub mod drill;
 mod evidence;
@@ -28,4 +29,4 @@ pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
 pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
 pub use say::{Delivery, Notify};
-pub use status::{Line, State, Status, status};
+pub use status::{ClockLine, Line, State, Status, status};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::pass::channel_of;
-use crate::domain::{Expected, Fact, FactKind, FindingKey, Observation, ProviderId, StoreFact, Subject, SubjectKind};
-use crate::policy::{archive_clears, reads_archives, store_clears};
+use crate::domain::{Expected, Fact, FactKind, FindingKey, Observation, ProviderId, StoreFact, Subject, SubjectKind, metric};
+use crate::policy::{archive_clears, clock_clears, reads_archives, store_clears};
 
 pub(super) struct Sight<'a> {
     pub(super) seen: BTreeSet<Subject>,
@@ -15,6 +15,8 @@ pub(super) struct Sight<'a> {
     parts: BTreeSet<&'a Subject>,
     expected: BTreeSet<&'a Subject>,
     rests_on: &'a BTreeMap<Subject, Subject>,
+    /// Databases of which numbers came.
+    measured: BTreeSet<&'a Subject>,
     /// Channels that took a message since they were last found undeliverable.
     working: BTreeSet<String>,
 }
@@ -25,9 +27,15 @@ impl<'a> Sight<'a> {
         let gaps = || observations.iter().flat_map(|(_, observation)| &observation.gaps);
         let is_part = |what: FactKind| matches!(what, FactKind::StorePart(_));
         let store = |fact: &'a Fact| if let Fact::Store(store) = fact { Some((&store.subject, store.as_ref())) } else { None };
-        let whole = |what: FactKind| what != FactKind::Sample && !is_part(what);
+        let whole = |what: FactKind| !matches!(what, FactKind::Sample | FactKind::Series) && !is_part(what);
+        let of_the_clock = |fact: &Fact| match fact {
+            Fact::Sample(sample) => metric::OF_THE_CLOCK.contains(&sample.metric.as_str()),
+            Fact::Series(series) => metric::OF_THE_CLOCK.contains(&series.metric.as_str()),
+            _ => false,
+        };
         Self {
-            seen: facts().filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect(),
+            seen: facts().filter(|fact| !fact.is_number()).map(|fact| fact.subject().clone()).collect(),
+            measured: facts().filter(|fact| of_the_clock(fact)).map(Fact::subject).collect(),
             stores: facts().filter_map(store).collect(),
             gaps: gaps().filter(|gap| whole(gap.what)).map(|gap| &gap.subject).collect(),
             parts: gaps().filter(|gap| is_part(gap.what)).map(|gap| &gap.subject).collect(),
@@ -53,7 +61,8 @@ impl<'a> Sight<'a> {
         if unknown || key.code == "config-placeholder-unresolved" {
             return true;
         }
-        self.whole(subject) && self.of_store(key) && self.of_archive(key)
+        let measured = clock_clears(&key.code, self.measured.contains(subject));
+        self.whole(subject) && measured && self.of_store(key) && self.of_archive(key)
     }
 
     fn whole(&self, subject: &Subject) -> bool {

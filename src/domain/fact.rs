@@ -76,6 +76,11 @@ impl Fact {
         }
     }
 
+    /// A number, now or over time: it shows nothing of whether its subject itself was looked at.
+    pub const fn is_number(&self) -> bool {
+        matches!(self, Self::Sample(_) | Self::Series(_))
+    }
+
     /// What it is about.
     pub fn subject(&self) -> &Subject {
         match self {

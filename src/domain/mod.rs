@@ -6,6 +6,7 @@
 mod act;
 mod archive;
 mod check;
+mod clock;
 mod cnpg;
 mod cnpg_seen;
 mod cnpg_site;
@@ -20,6 +21,7 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+pub mod metric;
 mod nearest;
 mod observe;
 mod place;
@@ -44,6 +46,7 @@ pub use archive::{
     WalGap, Window,
 };
 pub use check::{Expectation, SqlCheck};
+pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
 pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
 pub use cnpg_seen::{
     ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,

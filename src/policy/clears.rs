@@ -21,6 +21,16 @@ const READ_ARCHIVES: &[&str] = &["lifecycle-conflicts-with-retention", "r2-multi
 /// Findings about an archive whose rules read the settings of its store.
 const READ_THE_STORE: &[&str] = &["base-backup-metadata-locked"];
 
+/// Findings of the disk-full clock: gone only when its numbers were seen again.
+const READ_THE_NUMBERS: &[&str] =
+    &["wal-archive-draining", "wal-archive-lag-growing", "wal-archiving-failing-disk-clock", "wal-held-by-slot"];
+
+/// Whether a finding of this code can be cleared, as far as numbers of its database are concerned: `measured` = some of this pass are
+/// known.
+pub fn clock_clears(code: &str, measured: bool) -> bool {
+    measured || !READ_THE_NUMBERS.contains(&code)
+}
+
 /// Whether a look at `store` that is whole but for single parts (`parts_unseen`: at least one got no answer) can clear a finding of
 /// this code about it.
 pub fn store_clears(code: &str, store: &StoreFact, parts_unseen: bool) -> bool {

@@ -15,7 +15,7 @@ pub(super) const HOUR: f64 = 60.0 * MINUTE;
 pub(super) const DAY: f64 = 24.0 * HOUR;
 
 /// CNPG's default `archive_timeout`, used when the policy names none.
-const DEFAULT_ARCHIVE_TIMEOUT: f64 = 5.0 * MINUTE;
+pub(super) const DEFAULT_ARCHIVE_TIMEOUT: f64 = 5.0 * MINUTE;
 /// What an upload with retries may add to `archive_timeout` before a segment counts as missing.
 const UPLOAD_MARGIN: f64 = 10.0 * MINUTE;
 /// The usual interval of base backups, used when the policy names none: nightly.
@@ -113,6 +113,18 @@ impl<'a> Ground<'a> {
     /// What is known of a metric over time: the longest of what the sources tell.
     pub(super) fn series(&self, subject: &Subject, metric: &str) -> Option<&'a Series> {
         self.series.get(&(subject, metric))?.first().copied()
+    }
+
+    /// What every source tells of a metric over time.
+    pub(super) fn all_series(&self, subject: &Subject, metric: &str) -> &[&'a Series] {
+        self.series.get(&(subject, metric)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Subjects of which a number of these metrics is known, now or over time.
+    pub(super) fn measured(&self, metrics: &'static [&'static str]) -> impl Iterator<Item = &'a Subject> {
+        let samples = self.samples.keys().filter(|(_, metric)| metrics.contains(metric)).map(|(subject, _)| *subject);
+        let series = self.series.keys().filter(|(_, metric)| metrics.contains(metric)).map(|(subject, _)| *subject);
+        samples.chain(series)
     }
 
     /// By how much a metric grew from its value at least `back` seconds ago to its newest, with the seconds between the two. `None` when

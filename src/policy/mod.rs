@@ -8,6 +8,7 @@
 mod archive;
 mod backups;
 mod clears;
+mod clock;
 mod cnpg;
 mod gaps;
 mod ground;
@@ -25,7 +26,8 @@ use crate::domain::{
     Verdict,
 };
 
-pub use clears::{archive_clears, reads_archives, store_clears};
+pub use clears::{archive_clears, clock_clears, reads_archives, store_clears};
+pub use clock::clocks;
 use ground::Ground;
 
 /// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.
@@ -108,6 +110,7 @@ pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, O
     }
     findings.extend(recovery::judge(&ground));
     findings.extend(cnpg::judge(&ground));
+    findings.extend(clock::judge(&ground));
     Judgement { findings: merged(findings), bugs: ground.uncovered() }
 }
 

@@ -4,9 +4,69 @@
 //! (`None`) makes no finding here and never makes fine: the gap speaks. One cause is one finding: the rule that names the more exact
 //! cause stands, and the general one asks it first.
 
-use super::ground::Ground;
-use crate::domain::Finding;
+mod alerts;
+mod archiver;
+mod numbers;
+mod place;
+mod plugin;
+mod replica;
+mod restored;
+mod shutdown;
+mod stand;
+mod systems;
+mod volume;
+mod writers;
 
-pub(super) fn judge(_ground: &Ground) -> Vec<Finding> {
-    Vec::new()
+use super::ground::Ground;
+use crate::domain::{CnpgFact, Finding};
+
+pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
+    let clusters = ground.cnpg.iter().flat_map(|cluster| of_cluster(ground, cluster));
+    let joined = writers::judge(ground)
+        .into_iter()
+        .chain(replica::judge(ground))
+        .chain(shutdown::gone(ground))
+        .chain(alerts::judge(ground));
+    clusters.chain(joined).collect()
+}
+
+fn of_cluster(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
+    if stand::is_sandbox(ground, cluster) {
+        return restored::source_server(ground, cluster).into_iter().collect();
+    }
+    let mut findings = place::judge(ground, cluster);
+    findings.extend(systems::judge(ground, cluster));
+    findings.extend(restored::judge(ground, cluster));
+    findings.extend(shutdown::judge(ground, cluster));
+    findings.extend(volume::judge(ground, cluster));
+    findings.extend(plugin::drift(ground, cluster));
+    findings.extend(archiving(ground, cluster, &findings));
+    findings
+}
+
+/// Codes that name the very reason why nothing is archived: while one of them stands, the general ones have nothing to add.
+const REASONS: &[&str] = &[
+    "barman-tools-missing-in-image",
+    "objectstore-reference-dangling",
+    "plugin-migration-stuck",
+    "restore-overwrites-source-archive",
+    "volume-resize-not-applied",
+    "wal-archiving-disabled-by-annotation",
+    "wal-plugin-not-loaded",
+    "wal-plugin-socket-unreachable",
+    "wal-volume-full",
+];
+
+/// Whether WAL gets out: the first that applies, from the exact to the general.
+fn archiving(ground: &Ground, cluster: &CnpgFact, known: &[Finding]) -> Vec<Finding> {
+    let told = |finding: &Finding| REASONS.contains(&finding.code.as_str()) && finding.subject == cluster.subject;
+    if stand::is_asleep(cluster) || !stand::has_archiver(cluster) {
+        return Vec::new();
+    }
+    let mut findings: Vec<Finding> = Vec::new();
+    if !known.iter().any(told) {
+        findings.extend(plugin::not_archiving(ground, cluster).or_else(|| archiver::not_archiving(ground, cluster)));
+    }
+    findings.extend(archiver::beside(ground, cluster, findings.is_empty()));
+    findings
 }
