@@ -83,9 +83,15 @@ pub(super) fn exported(text: &str) -> Exported {
     for line in lines(text).filter(|line| line.value.is_finite()) {
         let of = |value: &str| has_label(line.labels, "value", value);
         match line.name {
-            "cnpg_collector_up" => drop(values.insert(EXPORTER_UP, line.value)),
-            "cnpg_collector_wal_bytes" => drop(values.insert(WAL_GENERATED, line.value)),
-            "cnpg_collector_pg_wal_archive_status" if of("ready") => drop(values.insert(WAL_READY, line.value)),
+            "cnpg_collector_up" => {
+                values.insert(EXPORTER_UP, line.value);
+            }
+            "cnpg_collector_wal_bytes" => {
+                values.insert(WAL_GENERATED, line.value);
+            }
+            "cnpg_collector_pg_wal_archive_status" if of("ready") => {
+                values.insert(WAL_READY, line.value);
+            }
             "cnpg_collector_pg_wal" => {
                 for word in ["count", "size", "keep", "volume_size"] {
                     if of(word) {
