@@ -13,6 +13,7 @@
 mod archive;
 mod calendar;
 mod cli;
+mod cnpg;
 mod conductor;
 mod config;
 mod corpus;
