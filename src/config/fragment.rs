@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Isolation, SecretRef, Severity, Span};
 use crate::providers::objectstore::config::StoreFragment;
 use crate::providers::postgres::config::PostgresFragment;
+use crate::providers::prometheus::config::PrometheusFragment;
 
 /// Configuration of dalsegno. Every provider is optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -26,6 +27,8 @@ pub struct ConfigFragment {
     pub stores: BTreeMap<String, StoreFragment>,
     /// PostgreSQL databases whose archives lie in a store, by name.
     pub postgres: BTreeMap<String, PostgresFragment>,
+    /// Servers of metrics, by name: Prometheus, VictoriaMetrics, Thanos.
+    pub prometheus: BTreeMap<String, PrometheusFragment>,
     /// How drills are run here.
     pub drill: DrillFragment,
     /// Who is told.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::domain::{Isolation, Secret, Severity};
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
+use crate::providers::prometheus::config::PrometheusSettings;
 
 /// Everything that can be used. What could not is in [`super::Loaded`].
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct Settings {
     pub stores: Vec<StoreSettings>,
     /// Databases, by name; the store of each is in `stores`.
     pub postgres: Vec<PostgresSettings>,
+    /// Servers of metrics, by name.
+    pub prometheus: Vec<PrometheusSettings>,
     /// How drills are run here.
     pub drill: DrillSettings,
     /// Who is told.

@@ -2,3 +2,4 @@
 
 pub mod objectstore;
 pub mod postgres;
+pub mod prometheus;

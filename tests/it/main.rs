@@ -12,6 +12,7 @@
 
 mod archive;
 mod cli;
+mod clock;
 mod conductor;
 mod config;
 mod corpus;

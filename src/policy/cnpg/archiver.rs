@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::super::clock;
 use super::super::ground::{DAY, Ground, say};
 use super::numbers::Numbers;
 use super::stand;
@@ -75,6 +76,8 @@ fn failing(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Fin
     let mut evidence = conditions(cluster);
     evidence.extend(numbers.lines());
     evidence.extend(newest(ground, cluster).map(|at| format!("newest segment in the bucket written {at}")));
+    let clock = clock::clock_of(ground, &cluster.subject);
+    evidence.extend(clock::evidence(&clock));
     if !confirmed {
         evidence.push("no number and no bucket confirms it: the condition has no heartbeat".to_owned());
     }
@@ -89,7 +92,7 @@ fn failing(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Fin
             "wal-archiving-failing-disk-clock",
             if confirmed { Severity::Critical } else { Severity::Warning },
             &cluster.subject,
-            format!("archiving fails{lasting}{waits}; PostgreSQL keeps every segment until the volume is full"),
+            format!("archiving fails{lasting}{waits}; PostgreSQL keeps every segment, and {}", clock::when(&clock)),
         )
     })
 }
@@ -106,7 +109,10 @@ fn stalled(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Fin
     let ready = numbers.ready?;
     let for_how_long =
         numbers.silent_for.map_or_else(|| "ever".to_owned(), |seconds| format!("for {}", duration_in_words(seconds)));
+    let clock = clock::clock_of(ground, &cluster.subject);
     let mut evidence = numbers.lines();
+    evidence.push(clock::when(&clock));
+    evidence.extend(clock::evidence(&clock));
     evidence.extend(conditions(cluster));
     evidence.extend(killed.clone());
     Some(Finding {
