@@ -39,6 +39,8 @@ pub(super) fn settings(work: &mut Work) -> Settings {
         }
     }
     let prometheus = super::prometheus::servers(work, &site, &environment);
+    let known: Vec<String> = stores.keys().cloned().collect();
+    let cnpg = super::clusters::cnpg(work, &site, &environment, &known);
     let state = part::<StateFragment>(work, "state");
     let drill = part::<DrillFragment>(work, "drill");
     let notify = notify(work);
@@ -52,6 +54,7 @@ pub(super) fn settings(work: &mut Work) -> Settings {
         stores: stores.into_values().filter(|built| built.troubles.is_empty()).map(|built| built.settings).collect(),
         postgres: postgres.into_iter().filter(|(_, usable)| *usable).map(|(settings, _)| settings).collect(),
         prometheus,
+        cnpg,
         drill: DrillSettings {
             folder: drill
                 .folder
@@ -242,7 +245,7 @@ fn troubles_of_store(work: &Work, store: Option<&str>, built: Option<&StoreBuilt
     all.iter().filter(|trouble| trouble.key == "stores" || is_below(&trouble.key, &path)).map(of_store).collect()
 }
 
-fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
+pub(super) fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = match nearest(asked, names.iter().copied()) {
         Some(name) => format!("there is no store \"{asked}\", did you mean \"{name}\"?"),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::domain::{Isolation, Secret, Severity};
+use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
 use crate::providers::prometheus::config::PrometheusSettings;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub postgres: Vec<PostgresSettings>,
     /// Servers of metrics, by name.
     pub prometheus: Vec<PrometheusSettings>,
+    /// CNPG, by Kubernetes cluster.
+    pub cnpg: Vec<CnpgSettings>,
     /// How drills are run here.
     pub drill: DrillSettings,
     /// Who is told.

@@ -294,6 +294,22 @@ impl CnpgFact {
         }
     }
 
+    /// Who archives WAL, of those that the spec names: a plugin that is declared to, else the in-tree store, else a plugin that is on and
+    /// says nothing (it archives when its sidecar is there).
+    pub fn writer(&self) -> Option<&ArchiveRef> {
+        let rank = |archiver: &ArchiveRef| match archiver {
+            ArchiveRef::Plugin { enabled: false, .. } | ArchiveRef::Plugin { declared_archiver: Some(false), .. } => None,
+            ArchiveRef::Plugin { declared_archiver: Some(true), .. } => Some(0),
+            ArchiveRef::InTree { .. } => Some(1),
+            ArchiveRef::Plugin { .. } => Some(2),
+        };
+        self.archivers
+            .iter()
+            .filter_map(|archiver| Some((rank(archiver)?, archiver)))
+            .min_by_key(|(rank, _)| *rank)
+            .map(|of| of.1)
+    }
+
     /// The condition of a type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)

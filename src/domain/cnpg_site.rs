@@ -22,6 +22,28 @@ pub struct ConfiguredLocation {
     pub server: String,
 }
 
+impl ConfiguredLocation {
+    /// Whether a live object leads to the same place. The store is the same by its name here, or by endpoint and bucket.
+    pub fn agrees(&self, live: &LiveLocation) -> bool {
+        let bucket = live.bucket.as_deref() == Some(self.bucket.as_str());
+        let endpoint = live.endpoint.as_deref().map(normal_endpoint).is_some_and(|endpoint| endpoint == self.endpoint);
+        let store = live.store.as_ref() == Some(&self.store) || endpoint;
+        bucket && store && live.path.as_deref() == Some(self.path.as_str()) && live.server == self.server
+    }
+}
+
+/// An endpoint as it is compared: scheme and host in lower case, no slash at the end, no port that the scheme has anyway.
+pub fn normal_endpoint(text: &str) -> String {
+    let text = text.trim().trim_end_matches('/');
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_ascii_lowercase() };
+    let scheme = scheme.to_ascii_lowercase();
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let authority = authority.to_ascii_lowercase();
+    let usual = if scheme == "https" { ":443" } else { ":80" };
+    let authority = authority.strip_suffix(usual).unwrap_or(&authority);
+    format!("{scheme}://{authority}{path}")
+}
+
 /// How far a database had written when it was last looked at: what its archive must reach once it stands still.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastPosition {

@@ -25,6 +25,7 @@ pub mod metric;
 mod nearest;
 mod observe;
 mod place;
+mod placeholder;
 mod point;
 mod rbac;
 mod secret;
@@ -50,7 +51,7 @@ pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, R
 pub use cnpg_seen::{
     ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
 };
-pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition};
+pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition, normal_endpoint};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
@@ -68,8 +69,9 @@ pub use id::{ProviderId, RunId, SystemId};
 pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
 pub use nearest::{nearest, nearest_few};
-pub use observe::{Cx, Observe, Progress, Quiet};
+pub use observe::{Cx, Discovered, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
+pub use placeholder::{Kind as ValueKind, is_placeholder};
 pub use point::{Mechanism, RecoveryPoint};
 pub use rbac::{RbacRule, RbacScope};
 pub use secret::{Secret, SecretRef};

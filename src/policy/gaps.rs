@@ -110,7 +110,7 @@ fn explained(ground: &Ground, gap: &Gap) -> bool {
         // What one source does not tell another may.
         return ground.measured(metric::OF_THE_CLOCK).any(|subject| subject == &gap.subject);
     }
-    let below = ground.below(&gap.subject);
+    let below = below(ground, gap);
     if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
         return true;
     }
@@ -118,6 +118,12 @@ fn explained(ground: &Ground, gap: &Gap) -> bool {
         return true;
     }
     below.is_some_and(|store| store_is_dark(ground, &store) || told_by_rights(ground, &store, gap))
+}
+
+/// What a gap's subject rests on, when the gap may be its fault: what an API server did not show is not the store's.
+fn below(ground: &Ground, gap: &Gap) -> Option<Subject> {
+    let elsewhere = matches!(gap.what, FactKind::Cnpg | FactKind::CnpgSite | FactKind::AlertRules | FactKind::Series);
+    if elsewhere { None } else { ground.below(&gap.subject) }
 }
 
 /// The store's own look has shown already that the key lacks a right.
@@ -139,7 +145,7 @@ fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
     if of_numbers(gap) {
         return (gap.subject.clone(), cause_of(gap, Side::Other));
     }
-    let Some(store) = ground.below(&gap.subject) else {
+    let Some(store) = below(ground, gap) else {
         let side = if gap.subject.kind() == SubjectKind::Store { Side::Store } else { Side::Other };
         return (gap.subject.clone(), cause_of(gap, side));
     };
@@ -148,9 +154,7 @@ fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
     let shared = ground
         .gaps
         .iter()
-        .filter(|other| {
-            ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, Side::Store).code == as_store.code
-        })
+        .filter(|other| below(ground, other).as_ref() == Some(&store) && cause_of(other, Side::Store).code == as_store.code)
         .map(|other| &other.subject)
         .collect::<BTreeSet<_>>();
     if shared.len() > 1 || OF_THE_STORE.contains(&cause.code) { (store, as_store) } else { (gap.subject.clone(), cause) }
