@@ -5,6 +5,7 @@
 
 mod act;
 mod archive;
+mod calendar;
 mod check;
 mod clock;
 mod cnpg;
@@ -45,6 +46,7 @@ pub use archive::{
     ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
     WalGap, Window,
 };
+pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
 pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
 pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};

@@ -306,7 +306,8 @@ fn unexplained(ground: &Ground, archive: &ArchiveFact) -> Vec<String> {
 }
 
 fn without_base(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
-    let told = !archive.framed_objects.is_empty() || !unexplained(ground, archive).is_empty();
+    let snapshots = ground.cluster_of(&archive.subject).is_some_and(|cluster| super::cnpg::only_snapshots(ground, cluster));
+    let told = !archive.framed_objects.is_empty() || !unexplained(ground, archive).is_empty() || snapshots;
     if archive.segments == 0 || !done(archive).is_empty() || told || super::backups::locked(ground, archive).is_some() {
         return None;
     }

@@ -11,6 +11,7 @@
 )]
 
 mod archive;
+mod calendar;
 mod cli;
 mod clock;
 mod cnpg;

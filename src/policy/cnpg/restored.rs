@@ -23,7 +23,7 @@ pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
 }
 
 /// The archive that the Cluster is or was restored from, with the name of the entry that says so.
-fn source(cluster: &CnpgFact) -> Option<(&str, &ArchiveRef)> {
+pub(super) fn source(cluster: &CnpgFact) -> Option<(&str, &ArchiveRef)> {
     let Bootstrap::Recovery { source: Some(source), .. } = &cluster.bootstrap else { return None };
     let external = cluster.externals.iter().find(|external| &external.name == source)?;
     Some((source, external.archive.as_ref()?))
