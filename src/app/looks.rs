@@ -46,7 +46,7 @@ impl App {
             }
         }
         for settings in &self.settings().prometheus {
-            match self.http("prometheus", settings.ca_file.as_deref()) {
+            match self.http_of(settings) {
                 Ok(http) => {
                     let observer = Prometheus::new(settings.clone(), http);
                     looks.push(Look { observer: Arc::new(observer), store: None });

@@ -50,7 +50,7 @@ pub(in crate::policy) fn when(clock: &Clock) -> String {
 }
 
 /// What it rests on, one fact a line.
-pub(in crate::policy) fn evidence(clock: &Clock) -> Vec<String> {
+fn evidence(clock: &Clock) -> Vec<String> {
     let since = clock.since.map(|since| format!("since {since}"));
     let grounds = Some(clock.grounds()).filter(|text| !text.is_empty());
     let lag = clock.lag_seconds.map(|seconds| format!("the oldest WAL that waits is {} old", duration_in_words(seconds)));
@@ -61,7 +61,7 @@ pub(in crate::policy) fn evidence(clock: &Clock) -> Vec<String> {
 
 /// Archiving fails: for the rule that says so, with the hours. At least a warning; critical when the volume is full within a day, when
 /// almost nothing is free, or when nothing was archived for longer than the RPO allows or a day.
-pub(super) fn failing(ground: &Ground, subject: &Subject, clock: &Clock) -> Finding {
+pub(in crate::policy) fn failing(ground: &Ground, subject: &Subject, clock: &Clock) -> Finding {
     let lasts = clock.since.map_or(0.0, |since| ground.age(since));
     let allowed = ground.policy(subject).rpo_seconds.unwrap_or(FAILS_FOR).max(ground.archiving_grace(subject));
     let near = clock.full_in.as_ref().and_then(|full| nearness(ground, subject, full));

@@ -206,6 +206,11 @@ impl Observe for Prometheus {
         &[FactKind::Cnpg]
     }
 
+    fn discovers(&self) -> bool {
+        // Whatever database is asked for, its numbers are here.
+        true
+    }
+
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation {
         match self.look(cx, known).await {
             Ok(seen) => seen,
