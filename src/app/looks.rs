@@ -6,9 +6,7 @@ use async_trait::async_trait;
 
 use super::{App, AppError, stores};
 use crate::conductor::{Checked, Look};
-use crate::domain::{
-    Cx, Denied, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind,
-};
+use crate::domain::{Cx, Denied, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
 use crate::providers::prometheus::Prometheus;

@@ -22,7 +22,8 @@ impl App {
 }
 
 fn live(ca: Option<&Path>) -> Result<Arc<dyn HttpCalls>, String> {
-    let read = |file: &Path| std::fs::read(file).map_err(|error| format!("cannot read the authority {}: {error}", file.display()));
+    let read =
+        |file: &Path| std::fs::read(file).map_err(|error| format!("cannot read the authority {}: {error}", file.display()));
     // Servers of metrics are inside: a proxy of the environment is not for them.
     let options = LiveHttpOptions { ca_pem: ca.map(read).transpose()?, proxies: false, ..LiveHttpOptions::default() };
     Ok(Arc::new(LiveHttp::new(&options).map_err(|error| error.to_string())?))

@@ -8,11 +8,7 @@ use serde::Serialize;
 
 use super::look::{Look, covers_of, look_in_waves, with_covers, with_seen};
 use super::outcome::{Counted, ExitRule, exit_of};
-<<<<<<< HEAD
-use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, ProviderId, Subject, SubjectKind};
-=======
 use crate::domain::{Cx, ExitCode, Expected, FactKind, Finding, Known, ProviderId, Subject, SubjectKind};
->>>>>>> h-rules-a
 use crate::ledger::{Ledger, LedgerError};
 use crate::policy::judge;
 
