@@ -13,6 +13,7 @@
 mod archive;
 mod calendar;
 mod cli;
+mod clock;
 mod cnpg;
 mod conductor;
 mod config;
