@@ -62,7 +62,9 @@ pub use evidence::{
     RestoredBy, Rpo, StepEnd, StepRecord,
 };
 pub use expect::{Expected, Placeholder, Policy};
-pub use fact::{BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, Sample};
+pub use fact::{
+    BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, SERIES_ABSENT, Sample,
+};
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};

@@ -52,6 +52,10 @@ pub trait Observe: Send + Sync {
     fn reads(&self) -> &[FactKind];
     /// Looks. What failed is a gap, so there is no `Result`; the future may be dropped at the deadline.
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation;
+    /// Whether it may find subjects that nobody knows before it has looked: a name that means nothing yet may be one of them.
+    fn discovers(&self) -> bool {
+        false
+    }
     /// Who else must look, by what the first wave saw: one observer for each thing that was discovered, each with its own memory,
     /// deadline and budget. Asked when its wave begins; those that come have no others behind them.
     fn more(&self, _known: &Known) -> Vec<Discovered> {

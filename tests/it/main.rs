@@ -13,6 +13,8 @@
 mod archive;
 mod calendar;
 mod cli;
+mod clock;
+mod cnpg;
 mod conductor;
 mod config;
 mod corpus;

@@ -172,7 +172,7 @@ fn without_key(fact: &CnpgFact, location: &LiveLocation, bucket: &str, settings:
         names.dedup();
         let listed: Vec<String> = names.iter().map(|name| format!("{{namespace: {namespace}, secret: {name}}}")).collect();
         format!(
-            "{configure}; or use theirs ({} in namespace {namespace}): cnpg.{}.use-their-keys: [{}], with the Role\n{}",
+            "{configure}; or use theirs ({} in namespace {namespace}): cnpg.{}.use-their-keys: [{}], with the Role {}",
             keys.join(", "),
             settings.kubernetes.id,
             listed.join(", "),
@@ -182,11 +182,11 @@ fn without_key(fact: &CnpgFact, location: &LiveLocation, bucket: &str, settings:
     gap(&fact.subject, "archive-key-missing", detail, hint)
 }
 
-/// The Role that reading these Secrets needs, and nothing else.
+/// The Role that reading these Secrets needs, and nothing else; YAML in one line, so that it survives being wrapped.
 pub fn role(namespace: &str, secrets: &[&str]) -> String {
     format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {{name: dalsegno-keys, namespace: {namespace}}}\nrules:\n- apiGroups: \
-         [\"\"]\n  resources: [secrets]\n  resourceNames: [{}]\n  verbs: [get]",
+        "{{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {{name: dalsegno-keys, namespace: {namespace}}}, rules: \
+         [{{apiGroups: [\"\"], resources: [secrets], resourceNames: [{}], verbs: [get]}}]}}",
         secrets.join(", ")
     )
 }
@@ -203,6 +203,10 @@ impl Observe for CnpgArchives {
 
     fn reads(&self) -> &[FactKind] {
         &[FactKind::Cnpg]
+    }
+
+    fn discovers(&self) -> bool {
+        true
     }
 
     async fn observe(&self, _cx: &Cx, known: &Known) -> Observation {
@@ -314,7 +318,7 @@ impl DiscoveredArchive {
             let mut gap = gaps::of_call(&self.settings.subject, FactKind::Archive, &right, error);
             gap.detail = format!("Secret {}/{}: {}", self.namespace, key.name, gap.detail);
             if error.status == Some(403) {
-                gap.hint = format!("allow it with the Role\n{}", role(&self.namespace, &[&key.name]));
+                gap.hint = format!("allow it with the Role {}", role(&self.namespace, &[&key.name]));
             }
             Box::new(gap)
         };

@@ -4,5 +4,5 @@ mod kinds;
 mod promises;
 mod queue;
 mod restores;
-mod scene;
+pub(crate) mod scene;
 mod schedules;
