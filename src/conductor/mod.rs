@@ -8,6 +8,7 @@ mod allow;
 mod budget;
 mod check;
 mod clock;
+mod discovered;
 mod doctor;
 pub mod drill;
 mod evidence;

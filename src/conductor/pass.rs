@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::budget::{self, Budget};
 use super::clock;
+use super::discovered;
 use super::evidence;
 use super::look::{Look, Looked, Seen, look_in_waves, with_seen};
 use super::outcome::{Counted, ExitRule, exit_of};
@@ -128,6 +129,7 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     known.push((ProviderId("ledger".to_owned()), clock::remembered(work.ledger, &observations, cx.now).await?));
     let judgement = judge(cx.now, &expected, &known, &proofs);
     clock::keep(work.ledger, &expected, &known, cx).await?;
+    discovered::keep(work.ledger, &expected, &observations, cx).await?;
     drop(known);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::clock;
+use super::discovered;
 use super::look::LOOK_SECONDS;
 use super::outcome::Counted;
 use crate::domain::{Clock, Evidence, Expected, Finding, Held, NoNumber, RecoveryPoint, Severity, Subject, SubjectKind};
@@ -136,12 +137,15 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
     let stale = passes.first().is_none_or(|newest| now.duration_since(newest.began) > interval(&passes) * PASSES);
     let open = ledger.open_findings().await?;
     let points = ledger.points().await?;
+    let (expected, discovered) = discovered::with_last(ledger, expected).await?;
+    let expected = &expected;
     let subjects: BTreeSet<Subject> = expected
         .covers
         .iter()
         .map(|(subject, _)| subject)
         .chain(expected.placeholders.iter().map(|placeholder| &placeholder.subject))
         .chain(open.iter().map(|open| &open.finding.subject))
+        .chain(&discovered)
         .cloned()
         .collect();
     // A clock that was read long ago tells the wrong hour.
