@@ -114,6 +114,9 @@ fn explained(ground: &Ground, gap: &Gap) -> bool {
     if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
         return true;
     }
+    if gap.what == FactKind::Archive && super::cnpg::tells_why_not_seen(ground, &gap.subject) {
+        return true;
+    }
     if ground.has_placeholder(&gap.subject) || below.as_ref().is_some_and(|store| ground.has_placeholder(store)) {
         return true;
     }

@@ -23,6 +23,9 @@ use super::clock;
 use super::ground::Ground;
 use crate::domain::{CnpgFact, Finding};
 
+pub(super) use place::tells_why_not_seen;
+pub(super) use systems::tells_whose;
+
 pub(super) use backups::{only_snapshots, tells_incomplete, why_old, without_wal};
 
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {

@@ -137,6 +137,6 @@ fn moment(unix: f64) -> Option<Timestamp> {
 
 /// Bytes of a metric for people.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative or huge number of bytes saturates")]
-pub(super) fn words(bytes: f64) -> String {
+fn words(bytes: f64) -> String {
     bytes_in_words(bytes as u64)
 }

@@ -1,7 +1,7 @@
 //! The volume that holds pg_wal: full, not growing although it was told to, or too small for what the settings permit.
 
 use super::super::ground::{Ground, HOUR, MINUTE, say, some_of};
-use super::numbers::{Numbers, words};
+use super::numbers::Numbers;
 use super::stand;
 use crate::domain::{Bootstrap, ClaimSeen, CnpgFact, Finding, PodSeen, Severity, bytes_in_words, metric};
 

@@ -25,24 +25,24 @@ pub(super) fn orphans(ground: &Ground) -> Vec<Finding> {
 }
 
 /// Why no base backup comes of this Cluster, where a finding names it more exactly than its age would.
-pub(super) fn why_old(ground: &Ground, cluster: &CnpgFact) -> bool {
+pub(in crate::policy) fn why_old(ground: &Ground, cluster: &CnpgFact) -> bool {
     schedules::suspended(ground, cluster).is_some()
         || schedules::never_fired(ground, cluster).is_some()
         || queue::holds_all(ground, cluster)
 }
 
 /// WAL goes to the bucket and base backups nowhere but into volume snapshots: told once, and not as an archive without a base.
-pub(super) fn only_snapshots(ground: &Ground, cluster: &CnpgFact) -> bool {
+pub(in crate::policy) fn only_snapshots(ground: &Ground, cluster: &CnpgFact) -> bool {
     promises::not_offsite(ground, cluster).is_some()
 }
 
 /// Ids of base backups whose end never came because archiving stands still: told once, with that cause.
-pub(super) fn without_wal(ground: &Ground, cluster: &CnpgFact) -> Vec<String> {
+pub(in crate::policy) fn without_wal(ground: &Ground, cluster: &CnpgFact) -> Vec<String> {
     promises::without_wal(ground, cluster).map(|(_, ids)| ids).unwrap_or_default()
 }
 
 /// Whether what this base backup lacks is told as a tablespace of the Cluster, which is the more exact finding.
-pub(super) fn tells_incomplete(ground: &Ground, cluster: &CnpgFact, backup: &BaseBackup) -> bool {
+pub(in crate::policy) fn tells_incomplete(ground: &Ground, cluster: &CnpgFact, backup: &BaseBackup) -> bool {
     contents::only_tablespaces(backup)
         && contents::newest(ground, cluster).is_some_and(|newest| newest.id == backup.id)
         && contents::tablespace_missing(ground, cluster).is_some()

@@ -195,9 +195,10 @@ fn retention_conflict(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let others: Vec<_> =
         others.filter_map(|(other, place, written)| Some((other, place, written?, retention(written?)?))).collect();
     let (place, written, other, its_place, its_written) = mine.into_iter().find_map(|(place, written, promised)| {
-        let here = Spot::of(cluster, place);
-        let shorter =
-            others.iter().filter(|(other, its, _, kept)| *kept < promised && here.is_some() && Spot::of(other, its) == here);
+        let here = Spot::of(ground, cluster, place);
+        let shorter = others
+            .iter()
+            .filter(|(other, its, _, kept)| *kept < promised && here.is_some() && Spot::of(ground, other, its) == here);
         let (other, its, its_written, _) = shorter.min_by(|a, b| a.3.total_cmp(&b.3))?;
         Some((place, written, *other, *its, *its_written))
     })?;

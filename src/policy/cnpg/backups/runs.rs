@@ -94,6 +94,6 @@ pub(super) fn missed(ground: &Ground, calendar: &Calendar, since: Timestamp, mos
 /// Seconds from one base backup to the next, as the schedules, the policy or habit has it.
 pub(super) fn interval(ground: &Ground, cluster: &CnpgFact) -> f64 {
     let pauses = active(cluster).into_iter().filter_map(|(_, calendar)| calendar.longest_pause(ground.now));
-    let scheduled = pauses.map(jiff::SignedDuration::as_secs_f64).min_by(f64::total_cmp);
+    let scheduled = pauses.map(|pause| pause.as_secs_f64()).min_by(f64::total_cmp);
     scheduled.or(ground.policy(&cluster.subject).base_backup_every_seconds).unwrap_or(DAY)
 }

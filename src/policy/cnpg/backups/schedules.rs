@@ -5,8 +5,10 @@ use jiff::Timestamp;
 use super::super::super::ground::{DAY, Ground, plus, say};
 use super::super::stand::is_stopped;
 use super::named;
-use super::runs::{GRACE, SNAPSHOT, active, calendar, missed, newest_base, newest_snapshot};
-use crate::domain::{Calendar, CalendarDialect, CnpgFact, CnpgSchedule, CnpgSiteFact, Finding, Severity, Subject, age};
+use super::runs::{GRACE, Newest, SNAPSHOT, active, calendar, missed, newest_base, newest_snapshot};
+use crate::domain::{
+    Calendar, CalendarDialect, CnpgBackup, CnpgFact, CnpgSchedule, CnpgSiteFact, Finding, Severity, Subject, age,
+};
 
 /// Runs that are shown, so that the reader sees what a schedule does.
 const SHOWN_RUNS: usize = 5;
@@ -83,7 +85,7 @@ pub(super) fn suspended(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> 
     let found: Vec<&CnpgSchedule> = cluster.schedules.iter().flatten().filter(overdue).collect();
     let first = found.first()?;
     let names: Vec<String> = found.iter().map(|schedule| schedule.name.clone()).collect();
-    let newest = newest_base(ground, cluster).max_by_end(newest_snapshot(cluster));
+    let newest = later(newest_base(ground, cluster), newest_snapshot(cluster));
     let old = newest
         .as_ref()
         .map_or_else(|| "there is none".to_owned(), |(ended, _)| format!("the last one ended {}", age(*ended, ground.now)));
@@ -105,14 +107,8 @@ pub(super) fn suspended(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> 
 }
 
 /// The later of two, by its end, with who says so.
-trait Later {
-    fn max_by_end(self, other: Self) -> Option<(Timestamp, String)>;
-}
-
-impl Later for Option<super::runs::Newest> {
-    fn max_by_end(self, other: Self) -> Option<(Timestamp, String)> {
-        self.into_iter().chain(other).map(|newest| (newest.ended, newest.told_by)).max()
-    }
+fn later(one: Option<Newest>, other: Option<Newest>) -> Option<(Timestamp, String)> {
+    one.into_iter().chain(other).map(|newest| (newest.ended, newest.told_by)).max()
 }
 
 /// It runs by its own word, and no Backup ever came of it; or no moment will ever satisfy it.
@@ -121,9 +117,7 @@ pub(super) fn never_fired(ground: &Ground, cluster: &CnpgFact) -> Option<Finding
         return None;
     }
     let made_some = |schedule: &CnpgSchedule| {
-        let made = |backups: &Vec<_>| {
-            backups.iter().any(|backup: &crate::domain::CnpgBackup| backup.schedule.as_ref() == Some(&schedule.name))
-        };
+        let made = |backups: &Vec<_>| backups.iter().any(|backup: &CnpgBackup| backup.schedule.as_ref() == Some(&schedule.name));
         // Backups that were not looked at may be there.
         cluster.backups.as_ref().is_none_or(made)
     };

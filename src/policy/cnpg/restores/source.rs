@@ -28,8 +28,8 @@ pub(super) fn original<'a>(ground: &Ground<'a>, cluster: &CnpgFact) -> Option<&'
     if let Some((_, archive)) = source(cluster)
         && let Some(location) = archive.location()
     {
-        let writes =
-            |other: &&&CnpgFact| other.archivers.iter().filter_map(ArchiveRef::location).any(|at| same_place(at, location));
+        let read = Spot::of(ground, cluster, location)?;
+        let writes = |other: &&&CnpgFact| spots(ground, other).iter().any(|(spot, _)| *spot == read);
         return ground.cnpg.iter().filter(other).find(writes).copied();
     }
     let named = backup.iter().chain(snapshots.values());
