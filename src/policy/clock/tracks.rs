@@ -34,7 +34,7 @@ pub(super) struct Track(Vec<Point>);
 
 impl Track {
     pub(super) fn of(ground: &Ground, subject: &Subject, name: &str) -> Self {
-        let chosen = preferred(ground.all_series(subject, name));
+        let chosen = preferred(&ground.all_series(subject, name));
         let mut points: Vec<Point> = chosen
             .map(|series| series.points.iter().filter_map(|(at, value)| point(ground.now, *at, *value)).collect())
             .unwrap_or_default();
