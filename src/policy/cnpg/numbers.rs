@@ -33,8 +33,6 @@ pub(super) struct Numbers {
     pub(super) last_failed: Option<Timestamp>,
     /// Seconds since a segment was archived.
     pub(super) silent_for: Option<f64>,
-    /// Bytes that the WAL position moved.
-    pub(super) made: Option<f64>,
     /// Bytes of pg_wal.
     pub(super) wal_bytes: Option<f64>,
     /// Bytes free on, and of, the volume that holds it.
@@ -65,7 +63,6 @@ impl Numbers {
             last_archived,
             last_failed: moment(metric::WAL_LAST_FAILED),
             silent_for: said.or_else(|| last_archived.map(|at| ground.age(at))),
-            made: growth(metric::WAL_POSITION).map(|(more, _)| more).filter(|more| *more >= 0.0),
             wal_bytes: value(metric::WAL_BYTES),
             room: available.zip(capacity),
         }

@@ -10,7 +10,7 @@ const NO_SPACE: &str = "No space left on device";
 const TEMPORARY: &[&str] = &["EmptyDir volume", "ephemeral-storage", "ephemeral local storage", "scratch-data"];
 
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
-    [tablespace_missing(ground, cluster), temporary_space(ground, cluster)].into_iter().flatten().collect()
+    [tablespace_missing(ground, cluster), temporary_space(cluster)].into_iter().flatten().collect()
 }
 
 /// `16400.tar*`: a tablespace is named by its number.
@@ -72,7 +72,7 @@ pub(super) fn tablespace_missing(ground: &Ground, cluster: &CnpgFact) -> Option<
 }
 
 /// A backup filled the pod's temporary space: kubelet threw the pod out, or barman ran out of room.
-fn temporary_space(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
+fn temporary_space(cluster: &CnpgFact) -> Option<Finding> {
     let full = |text: &str| text.contains(NO_SPACE) || TEMPORARY.iter().any(|word| text.contains(word));
     let failed = |backup: &&CnpgBackup| {
         let ended_badly = !matches!(backup.phase.as_deref(), Some("completed"));

@@ -33,7 +33,10 @@ fn a_plugin_that_is_declared_and_not_in_the_pod_throws_everything_away() {
         declared(Scene::healthy(), said).cluster(|c| c.pods = None).silent();
         // The in-tree store still archives.
         let both = declared(without_sidecar(Scene::healthy()), said)
-            .cluster(|c| c.archivers.push(ArchiveRef::InTree { location: archiver(c).clone() }));
+            .cluster(|c| {
+                let location = archiver(c).clone();
+                c.archivers.push(ArchiveRef::InTree { location });
+            });
         both.silent();
         // The plugin is listed and switched off.
         declared(without_sidecar(Scene::healthy()), said)

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::super::cnpg_runs::scene::{cluster as bare_cluster, location};
 pub(crate) use super::super::cnpg_runs::scene::{condition, pod, recover, schedule};
 use super::super::scene::{DAY, archive, store, store_subject};
-pub(crate) use super::super::scene::{HOUR, ago, at, backup, db, now, seen, segment};
+pub(crate) use super::super::scene::{HOUR, ago, backup, db, now, seen, segment};
 
 pub(crate) const MINUTE: f64 = 60.0;
 

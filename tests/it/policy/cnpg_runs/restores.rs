@@ -165,10 +165,17 @@ fn a_bootstrap_source_that_is_gone_is_named() {
             });
         })
     };
-    let finding = made(|r| (r.snapshots, r.snapshots_missing) = (&[("storage", "old-snap")], Some(&["old-snap"])))
+    let finding = made(|r| {
+        r.snapshots = &[("storage", "old-snap")];
+        r.snapshots_missing = Some(&["old-snap"]);
+    })
         .only("bootstrap-source-missing", Severity::Warning);
     assert!(finding.cause.contains("VolumeSnapshot prod/old-snap is not there"), "{}", finding.cause);
-    made(|r| (r.snapshots, r.snapshots_missing) = (&[("storage", "old-snap")], Some(&[]))).silent();
+    made(|r| {
+        r.snapshots = &[("storage", "old-snap")];
+        r.snapshots_missing = Some(&[]);
+    })
+    .silent();
     made(|r| (r.snapshots, r.snapshots_missing) = (&[("storage", "old-snap")], None)).silent();
     made(|r| (r.backup, r.backup_exists) = (Some("old"), Some(false))).only("bootstrap-source-missing", Severity::Warning);
     made(|r| (r.backup, r.backup_exists) = (Some("old"), Some(true))).silent();
