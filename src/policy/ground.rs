@@ -116,8 +116,8 @@ impl<'a> Ground<'a> {
     }
 
     /// What every source tells of a metric over time.
-    pub(super) fn all_series(&self, subject: &Subject, metric: &str) -> &[&'a Series] {
-        self.series.get(&(subject, metric)).map_or(&[], Vec::as_slice)
+    pub(super) fn all_series(&self, subject: &Subject, metric: &str) -> Vec<&'a Series> {
+        self.series.get(&(subject, metric)).cloned().unwrap_or_default()
     }
 
     /// Subjects of which a number of these metrics is known, now or over time.

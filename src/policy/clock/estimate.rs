@@ -41,7 +41,7 @@ impl Flow {
     /// `None` when nothing is known that could be laid out.
     pub(super) fn of(steps: &[Step]) -> Option<Self> {
         let known: Vec<&Step> = steps.iter().filter(|step| step.by.is_some() && step.to > step.from).collect();
-        let (first, last) = (known.first()?, known.last()?);
+        let (first, last) = (*known.first()?, *known.last()?);
         let span = last.to - first.from;
         let mut gaps: Vec<f64> = known.iter().map(|step| step.to - step.from).collect();
         gaps.sort_by(f64::total_cmp);
