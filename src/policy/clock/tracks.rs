@@ -33,7 +33,7 @@ pub(super) struct Track(Vec<Point>);
 
 impl Track {
     pub(super) fn of(ground: &Ground, subject: &Subject, name: &str) -> Self {
-        let mut points: Vec<Point> = preferred(ground.all_series(subject, name))
+        let mut points: Vec<Point> = preferred(&ground.all_series(subject, name))
             .map(|series| series.points.iter().filter_map(|(at, value)| point(ground.now, *at, *value)).collect())
             .unwrap_or_default();
         // Prometheus keeps no order for us, and two replicas of it may tell one moment twice.
