@@ -6,9 +6,10 @@ use async_trait::async_trait;
 
 use super::{App, AppError, stores};
 use crate::conductor::{Checked, Look};
-use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
+use crate::domain::{Cx, Denied, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
+use crate::providers::prometheus::Prometheus;
 
 impl App {
     /// Everybody who can look: stores first, then archives, then what the configuration could not give.
@@ -40,6 +41,22 @@ impl App {
                 }
                 // A database whose store is not there is a mistake of the configuration, refused at load, or a gap from it.
                 None => {}
+            }
+        }
+        for settings in &self.settings().prometheus {
+            match self.http_of(settings) {
+                Ok(http) => {
+                    let observer = Prometheus::new(settings.clone(), http);
+                    looks.push(Look { observer: Arc::new(observer), store: None });
+                }
+                Err(detail) => gaps.push(Gap {
+                    subject: settings.subject.clone(),
+                    what: FactKind::Sample,
+                    why: Denied::Tls,
+                    code: None,
+                    detail,
+                    hint: format!("look at the file that prometheus.{}.ca names", settings.name),
+                }),
             }
         }
         for (clusters, archives) in self.cnpg() {

@@ -8,6 +8,7 @@ mod clusters;
 mod drills;
 mod error;
 mod looks;
+mod metrics;
 mod probes;
 mod recordings;
 mod stores;

@@ -36,6 +36,8 @@ pub const DATA_VOLUME_AVAILABLE: &str = "data_volume_available_bytes";
 pub const DATA_VOLUME_CAPACITY: &str = "data_volume_capacity_bytes";
 /// Whether the exporter could ask PostgreSQL.
 pub const EXPORTER_UP: &str = "exporter_up";
+/// Series that a Prometheus answered with.
+pub const SERIES_SEEN: &str = "prometheus_series_count";
 /// The nearest end of the clock's range.
 pub const FULL_LOW: &str = "wal_volume_full_low_seconds";
 /// The far end of the clock's range.
@@ -100,6 +102,13 @@ pub const METRICS: &[Metric] = &[
     row(DATA_VOLUME_CAPACITY, PG, "bytes", Moves::Freely, "size of the primary's data volume"),
     row(EXPORTER_UP, PG, "0 or 1", Moves::Freely, "whether the primary's exporter could ask PostgreSQL"),
     row("look_seconds", "any that was seen", "seconds", Moves::Freely, "how long the look of this pass took"),
+    row(
+        SERIES_SEEN,
+        "`dalsegno/prometheus/…`",
+        "count",
+        Moves::Freely,
+        "series that the server answered the pass's question with",
+    ),
     row(
         "store_requests_left_count",
         "`store/…`",

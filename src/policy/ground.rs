@@ -149,6 +149,12 @@ impl<'a> Ground<'a> {
         self.archives.iter().find(|archive| &archive.subject == subject).copied()
     }
 
+    /// Everything that a fact is about.
+    #[cfg(feature = "lab")]
+    pub(super) fn subjects(&self) -> BTreeSet<Subject> {
+        self.known.iter().map(|(subject, _)| subject.clone()).collect()
+    }
+
     /// What should have come back and did not. A placeholder explains its own part, and what rests on it.
     pub(super) fn uncovered(&self) -> Vec<(Subject, FactKind)> {
         let explained = |subject: &Subject| {

@@ -11,7 +11,9 @@
 )]
 
 mod archive;
+mod calendar;
 mod cli;
+mod clock;
 mod cnpg;
 mod conductor;
 mod config;

@@ -4,6 +4,15 @@ use super::CodeSpec;
 
 pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
+        code: "metrics-absent",
+        title: "the server of metrics has no series of a database",
+        meaning: "Prometheus answers, and nothing that it holds belongs to the pods of this database: no PodMonitor, other labels, or a \
+                  scrape that fails. No other source tells its numbers either.",
+        harm: "A failing archiver is seen by the bucket alone, and the hours until its volume is full cannot be said.",
+        remedy: "enable the PodMonitor of the Cluster (spec.monitoring), or name the labels below prometheus.NAME.labels",
+        sources: &["https://cloudnative-pg.io/documentation/current/monitoring/"],
+    },
+    CodeSpec {
         code: "wal-archive-draining",
         title: "archiving works again after an outage, and what it left behind is not behind us yet",
         meaning: "Nothing was archived for a while; now segments leave faster than they are made. Critical while less is free than waits, \

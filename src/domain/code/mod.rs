@@ -6,7 +6,10 @@
 mod archive;
 mod clock;
 mod cnpg_archiving;
+mod cnpg_backups;
 mod cnpg_place;
+mod cnpg_restores;
+mod cnpg_schedules;
 mod cnpg_volume;
 mod look;
 mod own;
@@ -39,7 +42,10 @@ pub static CODES: LazyLock<Vec<CodeSpec>> = LazyLock::new(|| {
         archive::ROWS,
         clock::ROWS,
         cnpg_archiving::ROWS,
+        cnpg_backups::ROWS,
         cnpg_place::ROWS,
+        cnpg_restores::ROWS,
+        cnpg_schedules::ROWS,
         cnpg_volume::ROWS,
         look::ROWS,
         own::ROWS,

@@ -21,7 +21,7 @@ use self::volume::Room;
 use super::ground::{DEFAULT_ARCHIVE_TIMEOUT, Ground};
 use crate::domain::{Bootstrap, Clock, CnpgFact, Expected, Finding, Observation, ProviderId, Subject, SubjectKind, metric};
 
-pub(super) use say::{failing, nearness};
+pub(super) use say::{failing, when};
 
 /// PostgreSQL's segment size unless `initdb` was told another.
 const DEFAULT_SEGMENT: f64 = 16.0 * 1_048_576.0;

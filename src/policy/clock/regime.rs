@@ -22,6 +22,9 @@ const LAG_FILES: f64 = 16.0;
 /// What drains within so many beats (a day at the default) by what the past shows is work, not trouble.
 const DRAINS_BEATS: f64 = 288.0;
 
+/// Numbers older than so many beats (two hours) say nothing of now.
+const OLD_BEATS: f64 = 24.0;
+
 /// What regimes are read from.
 pub(super) struct Ask<'a> {
     pub(super) ground: &'a Ground<'a>,
@@ -51,6 +54,10 @@ impl Ask<'_> {
         let made = Flow::of(&tracks.made());
         let stalled = stalled_since(&gone, &backlog, tracks.segment).filter(|since| -since >= self.grace);
         let seen = Seen { backlog: &backlog, gone: &gone, made: made.as_ref() };
+        // Numbers that stopped coming say nothing of now, in either direction.
+        if tracks.newest().is_some_and(|newest| newest < -OLD_BEATS * self.beat) {
+            return Clock { no_number: Some(NoNumber::NoMetrics), ..self.base(Held::NotKnown, &seen, 0.0) };
+        }
         if let Some(since) = stalled.or_else(|| self.told_by_condition(&seen)) {
             return self.failing(&seen, since);
         }

@@ -14,7 +14,7 @@ const FAILS_FOR: f64 = DAY;
 const SLOT_WITHIN: f64 = 7.0 * DAY;
 
 /// How near the harm of a full volume is; `None` = further away than anybody is told of.
-pub(in crate::policy) fn nearness(ground: &Ground, subject: &Subject, full: &Within) -> Option<Severity> {
+fn nearness(ground: &Ground, subject: &Subject, full: &Within) -> Option<Severity> {
     let policy = ground.policy(subject);
     if full.middle <= policy.full_critical_seconds.unwrap_or(CRITICAL_WITHIN) {
         Some(Severity::Critical)
@@ -26,9 +26,13 @@ pub(in crate::policy) fn nearness(ground: &Ground, subject: &Subject, full: &Wit
 }
 
 pub(super) fn finding(ground: &Ground, subject: &Subject, clock: &Clock) -> Option<Finding> {
+    // A Cluster that is put to sleep writes nothing, and its numbers are old.
+    if ground.cluster_of(subject).is_some_and(|cluster| cluster.hibernated) {
+        return None;
+    }
     match clock.held {
         Held::NotKnown | Held::Not => None,
-        // Where an API server shows the archiver, the rule that knows its causes says it.
+        // Where an API server shows the archiver, the rule that knows its causes says it, with this clock.
         Held::ArchivingFails => ground.cluster_of(subject).is_none().then(|| failing(ground, subject, clock)),
         Held::ArchivingIsSlower => Some(slower(ground, subject, clock)),
         Held::Slot => slot(ground, subject, clock),
@@ -37,7 +41,7 @@ pub(super) fn finding(ground: &Ground, subject: &Subject, clock: &Clock) -> Opti
 }
 
 /// `full in 7–12 h` and what that rests on, or why there is no number.
-fn when(clock: &Clock) -> String {
+pub(in crate::policy) fn when(clock: &Clock) -> String {
     match (&clock.full_in, clock.no_number) {
         (Some(within), _) => format!("the volume is full in {within}"),
         (None, Some(why)) => format!("when the volume is full cannot be said: {}", why.as_str()),
@@ -45,6 +49,7 @@ fn when(clock: &Clock) -> String {
     }
 }
 
+/// What it rests on, one fact a line.
 fn evidence(clock: &Clock) -> Vec<String> {
     let since = clock.since.map(|since| format!("since {since}"));
     let grounds = Some(clock.grounds()).filter(|text| !text.is_empty());

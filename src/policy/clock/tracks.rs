@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use crate::domain::{NoNumber, Series, Subject, metric};
 use crate::policy::ground::{Ground, MINUTE};
 
+const PROMETHEUS: &str = "prometheus";
 /// Sources of series, the preferred first. Prometheus asks every few seconds and remembers; a scrape of ours happens once a pass.
-const SOURCES: [&str; 5] = ["prometheus", "exporter", "kubelet", "sql", "ledger"];
+const SOURCES: [&str; 5] = [PROMETHEUS, "exporter", "kubelet", "sql", "ledger"];
 /// Clocks of healthy machines differ by seconds; what lies further ahead than this was not measured yet.
 const AHEAD: f64 = MINUTE;
 /// No single server writes WAL this fast (bytes per second): such a step is another counter, not work.
@@ -33,12 +34,16 @@ pub(super) struct Track(Vec<Point>);
 
 impl Track {
     pub(super) fn of(ground: &Ground, subject: &Subject, name: &str) -> Self {
-        let mut points: Vec<Point> = preferred(&ground.all_series(subject, name))
+        let chosen = preferred(&ground.all_series(subject, name));
+        let mut points: Vec<Point> = chosen
             .map(|series| series.points.iter().filter_map(|(at, value)| point(ground.now, *at, *value)).collect())
             .unwrap_or_default();
         // Prometheus keeps no order for us, and two replicas of it may tell one moment twice.
         points.sort_by(|a, b| a.at.total_cmp(&b.at));
+        // A counter of several pods laid together by one source is not gone on with by another's count of one pod.
+        let joined = chosen.is_some_and(|series| series.source == PROMETHEUS) && counts_up(name);
         if let Some(point) = ground.sample(subject, name).and_then(|sample| point(ground.now, sample.at, sample.value))
+            && !joined
             && points.last().is_none_or(|last| last.at < point.at)
         {
             points.push(point);
@@ -113,6 +118,10 @@ impl Track {
     }
 }
 
+fn counts_up(name: &str) -> bool {
+    metric::metric(name).is_some_and(|row| row.moves == metric::Moves::Up)
+}
+
 fn point(now: Timestamp, at: Timestamp, value: f64) -> Option<Point> {
     let at = at.duration_since(now).as_secs_f64();
     (value.is_finite() && value >= 0.0 && at <= AHEAD).then_some(Point { at: at.min(0.0), value })
@@ -170,6 +179,15 @@ impl Tracks {
         [&self.ready, &self.archived, &self.wal, &self.slot, &self.position, &self.archived_position]
             .iter()
             .all(|track| track.is_empty())
+    }
+
+    /// The newest moment that anything is known of.
+    pub(super) fn newest(&self) -> Option<f64> {
+        let last = |track: &Track| track.0.last().map(|point| point.at);
+        [&self.ready, &self.archived, &self.wal, &self.slot, &self.position, &self.available, &self.data_available]
+            .into_iter()
+            .filter_map(last)
+            .max_by(f64::total_cmp)
     }
 
     /// Bytes that wait for the archiver.

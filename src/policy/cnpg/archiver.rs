@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::super::clock;
 use super::super::ground::{DAY, Ground, say};
 use super::numbers::Numbers;
 use super::stand;
-use crate::domain::{ArchiveFact, CnpgFact, Condition, Finding, Severity, age, duration_in_words};
+use crate::domain::{ArchiveFact, Clock, CnpgFact, Condition, Finding, Held, Severity, age, duration_in_words, metric};
 
 /// A failure this old and never repeated is history: what still fails is tried again every minute.
 const OLD_FAILURE: f64 = DAY;
@@ -15,8 +16,13 @@ const LONG_SILENCE: f64 = DAY;
 /// The general reasons why nothing gets out: counted failures, failures that are not counted, and no sign of life at all.
 pub(super) fn not_archiving(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let numbers = Numbers::of(ground, cluster);
-    failing(ground, cluster, &numbers)
-        .or_else(|| stalled(ground, cluster, &numbers))
+    let clock = clock::clock_of(ground, &cluster.subject);
+    // Segments leave: whether fast enough is the clock's to say.
+    if matches!(clock.held, Held::Draining | Held::ArchivingIsSlower) {
+        return None;
+    }
+    failing(ground, cluster, &numbers, &clock)
+        .or_else(|| stalled(ground, cluster, &numbers, &clock))
         .or_else(|| unproven(ground, cluster, &numbers))
 }
 
@@ -58,7 +64,7 @@ fn archive<'a>(ground: &Ground<'a>, cluster: &CnpgFact) -> Option<&'a ArchiveFac
     ground.archive_of(&cluster.subject).filter(here)
 }
 
-fn failing(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Finding> {
+fn failing(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers, clock: &Clock) -> Option<Finding> {
     let believed = believed_failure(ground, cluster, numbers);
     let counted = numbers.keeps_failing() && !numbers.draining() && !stand::is_switching(ground, cluster);
     if believed.is_none() && !counted {
@@ -69,11 +75,16 @@ fn failing(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Fin
     let nothing_came = matches!((newest(ground, cluster), since), (Some(newest), Some(since)) if newest <= since);
     let confirmed = counted || numbers.ready.is_some() || numbers.last_try_failed() || nothing_came;
     let message = continuous(cluster).filter(|condition| condition.is_false()).map(|condition| condition.message.clone());
-    let since = since.or(numbers.last_archived);
+    let since = since.or(clock.since).or(numbers.last_archived);
+    let told = clock::failing(ground, &cluster.subject, clock);
+    let allowed = ground.policy(&cluster.subject).rpo_seconds.unwrap_or(LONG_SILENCE);
+    let severity =
+        if confirmed && since.is_some_and(|at| ground.age(at) >= allowed) { Severity::Critical } else { told.severity };
     let lasting = since.map_or_else(String::new, |at| format!(" since {at} ({})", age(at, ground.now)));
     let waits = numbers.ready.map_or_else(String::new, |ready| format!(", {ready:.0} segment(s) wait"));
     let mut evidence = conditions(cluster);
     evidence.extend(numbers.lines());
+    evidence.extend(if clock.runs() { told.evidence } else { Vec::new() });
     evidence.extend(newest(ground, cluster).map(|at| format!("newest segment in the bucket written {at}")));
     if !confirmed {
         evidence.push("no number and no bucket confirms it: the condition has no heartbeat".to_owned());
@@ -87,15 +98,15 @@ fn failing(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Fin
         ),
         ..say(
             "wal-archiving-failing-disk-clock",
-            if confirmed { Severity::Critical } else { Severity::Warning },
+            if confirmed { severity } else { Severity::Warning },
             &cluster.subject,
-            format!("archiving fails{lasting}{waits}; PostgreSQL keeps every segment until the volume is full"),
+            format!("archiving fails{lasting}{waits}; {}", clock::when(clock)),
         )
     })
 }
 
 /// Segments wait, none goes out, and no failure is counted: the command dies by a signal, hangs, or cannot be started.
-fn stalled(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Finding> {
+fn stalled(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers, clock: &Clock) -> Option<Finding> {
     let grace = ground.archiving_grace(&cluster.subject);
     let silent = numbers.silent_for.is_some_and(|seconds| seconds > grace) || never_archived(numbers);
     let uncounted = !numbers.last_try_failed() && numbers.failed_growth.is_none_or(|more| more <= 0.0);
@@ -109,6 +120,7 @@ fn stalled(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Fin
     let mut evidence = numbers.lines();
     evidence.extend(conditions(cluster));
     evidence.extend(killed.clone());
+    evidence.extend(clock.full_in.is_some().then(|| clock::when(clock)));
     Some(Finding {
         cause: killed.unwrap_or_else(|| {
             "the archive command is killed, hangs, or cannot be executed: PostgreSQL counts exit codes 1 to 125 only".to_owned()
@@ -202,7 +214,7 @@ fn down_since(ground: &Ground, cluster: &CnpgFact, newest: Timestamp) -> Option<
 fn unobservable(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<Finding> {
     let told = numbers.archived.is_some()
         || numbers.failed.is_some()
-        || ground.series(&cluster.subject, "wal_archived_count").is_some_and(|series| !series.points.is_empty());
+        || ground.series(&cluster.subject, metric::WAL_ARCHIVED).is_some_and(|series| !series.points.is_empty());
     // On a replica cluster the query has no row of its own.
     if numbers.exporter != Some(true) || told || cluster.replica_of.is_some() {
         return None;

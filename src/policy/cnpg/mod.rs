@@ -6,19 +6,27 @@
 
 mod alerts;
 mod archiver;
+mod backups;
 mod numbers;
 mod place;
 mod plugin;
 mod replica;
 mod restored;
+mod restores;
 mod shutdown;
 mod stand;
 mod systems;
 mod volume;
 mod writers;
 
+use super::clock;
 use super::ground::Ground;
 use crate::domain::{CnpgFact, Finding};
+
+pub(super) use place::tells_why_not_seen;
+pub(super) use systems::tells_whose;
+
+pub(super) use backups::{only_snapshots, tells_incomplete, why_old, without_wal};
 
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     let clusters = ground.cnpg.iter().flat_map(|cluster| of_cluster(ground, cluster));
@@ -26,13 +34,14 @@ pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
         .into_iter()
         .chain(replica::judge(ground))
         .chain(shutdown::gone(ground))
+        .chain(backups::orphans(ground))
         .chain(alerts::judge(ground));
     clusters.chain(joined).collect()
 }
 
 fn of_cluster(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     if stand::is_sandbox(ground, cluster) {
-        return restored::source_server(ground, cluster).into_iter().collect();
+        return restored::source_server(ground, cluster).into_iter().chain(restores::judge(ground, cluster)).collect();
     }
     let mut findings = place::judge(ground, cluster);
     findings.extend(systems::judge(ground, cluster));
@@ -40,6 +49,8 @@ fn of_cluster(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     findings.extend(shutdown::judge(ground, cluster));
     findings.extend(volume::judge(ground, cluster));
     findings.extend(plugin::drift(ground, cluster));
+    findings.extend(backups::judge(ground, cluster));
+    findings.extend(restores::judge(ground, cluster));
     findings.extend(archiving(ground, cluster, &findings));
     findings
 }
@@ -65,8 +76,18 @@ fn archiving(ground: &Ground, cluster: &CnpgFact, known: &[Finding]) -> Vec<Find
     }
     let mut findings: Vec<Finding> = Vec::new();
     if !known.iter().any(told) {
-        findings.extend(plugin::not_archiving(ground, cluster).or_else(|| archiver::not_archiving(ground, cluster)));
+        let exact = plugin::not_archiving(ground, cluster).map(|finding| with_the_clock(ground, finding));
+        findings.extend(exact.or_else(|| archiver::not_archiving(ground, cluster)));
     }
     findings.extend(archiver::beside(ground, cluster, findings.is_empty()));
     findings
+}
+
+/// An exact reason does not make the clock stop.
+fn with_the_clock(ground: &Ground, mut finding: Finding) -> Finding {
+    let clock = clock::clock_of(ground, &finding.subject);
+    if clock.full_in.is_some() {
+        finding.evidence.push(format!("{} ({})", clock::when(&clock), clock.grounds()));
+    }
+    finding
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::ground::{Ground, MINUTE};
-use crate::domain::{CnpgFact, bytes_in_words, duration_in_words};
+use crate::domain::{CnpgFact, bytes_in_words, duration_in_words, metric};
 
 /// Two values this far apart tell a trend: passes run every five minutes, and PostgreSQL tries again every minute.
 const TREND: f64 = 4.0 * MINUTE;
@@ -33,8 +33,6 @@ pub(super) struct Numbers {
     pub(super) last_failed: Option<Timestamp>,
     /// Seconds since a segment was archived.
     pub(super) silent_for: Option<f64>,
-    /// Bytes that the WAL position moved.
-    pub(super) made: Option<f64>,
     /// Bytes of pg_wal.
     pub(super) wal_bytes: Option<f64>,
     /// Bytes free on, and of, the volume that holds it.
@@ -48,25 +46,24 @@ impl Numbers {
         // The exporter says -1 for never, and 0 where a time is not known.
         let moment = |metric| value(metric).filter(|unix| *unix > 0.0).and_then(moment);
         let growth = |metric| ground.growth(subject, metric, TREND);
-        let last_archived = moment("wal_last_archived_seconds");
-        let said = value("wal_seconds_since_archival_seconds").filter(|seconds| *seconds >= 0.0);
+        let last_archived = moment(metric::WAL_LAST_ARCHIVED);
+        let said = value(metric::WAL_SINCE_ARCHIVAL).filter(|seconds| *seconds >= 0.0);
         let (available, capacity) = if cluster.wal_storage.is_some() {
-            (value("wal_volume_available_bytes"), value("wal_volume_capacity_bytes"))
+            (value(metric::WAL_VOLUME_AVAILABLE), value(metric::WAL_VOLUME_CAPACITY))
         } else {
-            (value("data_volume_available_bytes"), value("data_volume_capacity_bytes"))
+            (value(metric::DATA_VOLUME_AVAILABLE), value(metric::DATA_VOLUME_CAPACITY))
         };
         Self {
-            exporter: value("exporter_up").map(|up| up > 0.0),
-            ready: value("wal_ready_count"),
-            ready_growth: growth("wal_ready_count"),
-            archived: value("wal_archived_count"),
-            failed: value("wal_failed_count"),
-            failed_growth: growth("wal_failed_count").map(|(more, _)| more).filter(|more| *more >= 0.0),
+            exporter: value(metric::EXPORTER_UP).map(|up| up > 0.0),
+            ready: value(metric::WAL_READY),
+            ready_growth: growth(metric::WAL_READY),
+            archived: value(metric::WAL_ARCHIVED),
+            failed: value(metric::WAL_FAILED),
+            failed_growth: growth(metric::WAL_FAILED).map(|(more, _)| more).filter(|more| *more >= 0.0),
             last_archived,
-            last_failed: moment("wal_last_failed_seconds"),
+            last_failed: moment(metric::WAL_LAST_FAILED),
             silent_for: said.or_else(|| last_archived.map(|at| ground.age(at))),
-            made: growth("wal_position_bytes").map(|(more, _)| more).filter(|more| *more >= 0.0),
-            wal_bytes: value("wal_bytes"),
+            wal_bytes: value(metric::WAL_BYTES),
             room: available.zip(capacity),
         }
     }
@@ -137,6 +134,6 @@ fn moment(unix: f64) -> Option<Timestamp> {
 
 /// Bytes of a metric for people.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative or huge number of bytes saturates")]
-pub(super) fn words(bytes: f64) -> String {
+fn words(bytes: f64) -> String {
     bytes_in_words(bytes as u64)
 }

@@ -3,13 +3,27 @@
 
 use super::super::ground::{Ground, say, some_of};
 use super::stand;
-use crate::domain::{ArchivePlace, ArchiveRef, CnpgFact, ConfiguredLocation, Finding, LiveLocation, Severity, StoreFact};
+use crate::domain::{
+    ArchivePlace, ArchiveRef, CnpgFact, ConfiguredLocation, Finding, LiveLocation, Severity, StoreFact, Subject,
+};
 
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     [placeholders(cluster), dangling(cluster), differs(ground, cluster), not_offsite(ground, cluster)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// Whether a finding says why a Cluster's archive was not looked at: its place holds a placeholder, or its ObjectStore is not there.
+pub(in crate::policy) fn tells_why_not_seen(ground: &Ground, subject: &Subject) -> bool {
+    ground.cluster_of(subject).is_some_and(|cluster| {
+        let dark = |writer: &&ArchiveRef| match writer.location() {
+            Some(location) => !location.placeholders.is_empty(),
+            None => matches!(writer, ArchiveRef::Plugin { dangling: true, .. }),
+        };
+        let writers = stand::writers(cluster);
+        !writers.is_empty() && cluster.deleting.is_none() && writers.iter().all(dark)
+    })
 }
 
 /// Whether a live location is this place.

@@ -20,15 +20,15 @@ fn stale(ground: &Ground, replica: &CnpgFact) -> Option<Finding> {
     let source = replica.replica_of.as_ref()?;
     let external = replica.externals.iter().find(|external| &external.name == source)?;
     let location = external.archive.as_ref().and_then(ArchiveRef::location)?;
-    let followed = Spot::of(replica, location)?;
+    let followed = Spot::of(ground, replica, location)?;
     let others = || ground.cnpg.iter().filter(|other| other.subject != replica.subject && other.replica_of.is_none());
-    if others().any(|other| spots(other).iter().any(|(spot, _)| *spot == followed)) {
+    if others().any(|other| spots(ground, other).iter().any(|(spot, _)| *spot == followed)) {
         return None;
     }
     let archive = archive_at(ground, location);
-    let (primary, now_at) = others()
-        .filter(|other| is_the_database(replica, &followed, archive, other))
-        .find_map(|other| spots(other).into_iter().find(|(spot, _)| spot.beside(&followed)).map(|(_, at)| (*other, at)))?;
+    let (primary, now_at) = others().filter(|other| is_the_database(replica, &followed, archive, other)).find_map(|other| {
+        spots(ground, other).into_iter().find(|(spot, _)| spot.beside(&followed)).map(|(_, at)| (*other, at))
+    })?;
     let newest = |archive: Option<&ArchiveFact>| archive.and_then(|archive| archive.newest_segment.as_ref()?.written);
     let (old, new) = (newest(archive), newest(archive_at(ground, now_at)));
     // Where both were listed, the times decide: equal ones are an idle database, and a young one that somebody unseen writes.

@@ -14,7 +14,7 @@ const NO_BACKUP_THERE: &[&str] = &["no target backup found"];
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     [
         unprotected(ground, cluster),
-        overwrites_source(cluster).or_else(|| reused_after_snapshot(ground, cluster)),
+        overwrites_source(ground, cluster).or_else(|| reused_after_snapshot(ground, cluster)),
         source_server(ground, cluster),
     ]
     .into_iter()
@@ -23,7 +23,7 @@ pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
 }
 
 /// The archive that the Cluster is or was restored from, with the name of the entry that says so.
-fn source(cluster: &CnpgFact) -> Option<(&str, &ArchiveRef)> {
+pub(super) fn source(cluster: &CnpgFact) -> Option<(&str, &ArchiveRef)> {
     let Bootstrap::Recovery { source: Some(source), .. } = &cluster.bootstrap else { return None };
     let external = cluster.externals.iter().find(|external| &external.name == source)?;
     Some((source, external.archive.as_ref()?))
@@ -72,13 +72,13 @@ fn unprotected(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
 }
 
 /// It writes where it restores from.
-fn overwrites_source(cluster: &CnpgFact) -> Option<Finding> {
+fn overwrites_source(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     if cluster.deleting.is_some() {
         return None;
     }
     let (entry, from) = source(cluster).and_then(|(entry, archive)| Some((entry, archive.location()?)))?;
-    let spot = Spot::of(cluster, from)?;
-    let (_, to) = spots(cluster).into_iter().find(|(written, _)| *written == spot)?;
+    let spot = Spot::of(ground, cluster, from)?;
+    let (_, to) = spots(ground, cluster).into_iter().find(|(written, _)| *written == spot)?;
     let check = if cluster.skip_empty_archive_check {
         "cnpg.io/skipEmptyWalArchiveCheck is enabled: nothing stops it from writing into the source"
     } else {
@@ -156,7 +156,7 @@ fn at<'a>(ground: &Ground<'a>, location: &LiveLocation) -> Option<&'a ArchiveFac
 pub(super) fn source_server(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let (entry, archive_ref) = source(cluster)?;
     let location = archive_ref.location()?;
-    let spot = Spot::of(cluster, location)?;
+    let spot = Spot::of(ground, cluster, location)?;
     let restored = cluster.condition("Initialized").is_some_and(|condition| condition.is_true()) || stand::is_healthy(cluster);
     if restored || cluster.deleting.is_some() {
         return None;

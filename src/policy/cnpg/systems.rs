@@ -2,11 +2,18 @@
 
 use super::super::ground::{Ground, say, some_of};
 use super::{place, stand};
-use crate::domain::{ArchiveFact, CnpgFact, Finding, Severity};
+use crate::domain::{ArchiveFact, CnpgFact, Finding, Severity, SystemId};
 
 pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     let Some(archive) = written_to(ground, cluster) else { return Vec::new() };
     [other_database(ground, cluster, archive), branched(ground, cluster, archive)].into_iter().flatten().collect()
+}
+
+/// Whether the Cluster whose identifier is expected in an archive is seen to write there: then it is told with both sides, or as two
+/// writers.
+pub(in crate::policy) fn tells_whose(ground: &Ground, archive: &ArchiveFact, expected: SystemId) -> bool {
+    let writer = ground.cluster_of(&archive.subject).filter(|cluster| cluster.system_id == Some(expected));
+    writer.is_some_and(|cluster| stand::written(cluster).iter().any(|location| place::is_at(location, &archive.place)))
 }
 
 /// The archive that this Cluster writes into, when it was looked at.

@@ -1,9 +1,9 @@
 //! The volume that holds pg_wal: full, not growing although it was told to, or too small for what the settings permit.
 
 use super::super::ground::{Ground, HOUR, MINUTE, say, some_of};
-use super::numbers::{Numbers, words};
+use super::numbers::Numbers;
 use super::stand;
-use crate::domain::{Bootstrap, ClaimSeen, CnpgFact, Finding, PodSeen, Severity, bytes_in_words};
+use crate::domain::{Bootstrap, ClaimSeen, CnpgFact, Finding, PodSeen, Severity, bytes_in_words, metric};
 
 /// A volume grows within minutes where storage can do it while it is in use.
 const RESIZE: f64 = 15.0 * MINUTE;
@@ -270,12 +270,12 @@ fn headroom(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
 /// What is free on the data volume, with what WAL takes of it already.
 fn free_part(ground: &Ground, cluster: &CnpgFact) -> Option<u64> {
     let value = |metric| ground.value(&cluster.subject, metric);
-    whole(value("data_volume_available_bytes")? + value("wal_bytes").unwrap_or(0.0))
+    whole(value(metric::DATA_VOLUME_AVAILABLE)? + value(metric::WAL_BYTES).unwrap_or(0.0))
 }
 
 /// WAL made in an hour, by the position's way over the time that is known.
 fn hourly(ground: &Ground, cluster: &CnpgFact) -> Option<u64> {
-    let (more, seconds) = ground.growth(&cluster.subject, "wal_position_bytes", RATE_WINDOW)?;
+    let (more, seconds) = ground.growth(&cluster.subject, metric::WAL_POSITION, RATE_WINDOW)?;
     whole(more * HOUR / seconds)
 }
 

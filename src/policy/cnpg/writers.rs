@@ -20,9 +20,12 @@ pub(super) struct Spot {
 
 impl Spot {
     /// `None` when the destination cannot be read, or holds a placeholder.
-    pub(super) fn of(cluster: &CnpgFact, location: &LiveLocation) -> Option<Self> {
+    pub(super) fn of(ground: &Ground, cluster: &CnpgFact, location: &LiveLocation) -> Option<Self> {
         let endpoint = location.endpoint.as_deref();
-        let inside = inside_the_cluster(endpoint);
+        // Where the configuration knows such a name as another one of a store outside, it is that store wherever it is said.
+        let store = ground.stores.iter().find(|store| Some(&store.store) == location.store.as_ref());
+        let known_outside = store.is_some_and(|store| !inside_the_cluster(Some(&store.endpoint)));
+        let inside = inside_the_cluster(endpoint) && !known_outside;
         let short = inside && !host_of(endpoint).contains('.');
         let namespace = if short { cluster.cluster.namespace.clone() } else { String::new() };
         let host = match &location.store {
@@ -46,9 +49,9 @@ impl Spot {
 }
 
 /// Places that a Cluster writes to. One whose archiving is switched off by annotation has a finding of its own for that.
-pub(super) fn spots(cluster: &CnpgFact) -> Vec<(Spot, &LiveLocation)> {
+pub(super) fn spots<'a>(ground: &Ground, cluster: &'a CnpgFact) -> Vec<(Spot, &'a LiveLocation)> {
     let written = stand::written(cluster).into_iter();
-    let mut spots: Vec<_> = written.filter_map(|location| Some((Spot::of(cluster, location)?, location))).collect();
+    let mut spots: Vec<_> = written.filter_map(|location| Some((Spot::of(ground, cluster, location)?, location))).collect();
     spots.dedup_by(|a, b| a.0 == b.0);
     spots
 }
@@ -56,7 +59,7 @@ pub(super) fn spots(cluster: &CnpgFact) -> Vec<(Spot, &LiveLocation)> {
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     let mut by_spot: BTreeMap<Spot, Vec<(&CnpgFact, &LiveLocation)>> = BTreeMap::new();
     for cluster in ground.cnpg.iter().filter(|cluster| writes(cluster)) {
-        for (spot, location) in spots(cluster) {
+        for (spot, location) in spots(ground, cluster) {
             by_spot.entry(spot).or_default().push((cluster, location));
         }
     }
