@@ -111,11 +111,7 @@ fn world(instant: bool) -> Vec<Value> {
 async fn answering(then: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static) -> Mock {
     Mock::start(move |asked| {
         then(asked).unwrap_or_else(|| {
-            if asked.path.ends_with("/query_range") {
-                success("matrix", &world(false))
-            } else {
-                success("vector", &world(true))
-            }
+            if asked.path.ends_with("/query_range") { success("matrix", &world(false)) } else { success("vector", &world(true)) }
         })
     })
     .await
@@ -149,7 +145,10 @@ async fn pods_become_one_database_and_a_failover_leaves_no_jump() {
     assert_eq!(newest[metric::WAL_ARCHIVED], 57.0, "the primary's own count");
     assert_eq!(newest[metric::WAL_VOLUME_AVAILABLE], 4_294_967_296.0);
     assert_eq!(newest[metric::DATA_VOLUME_AVAILABLE], 99.0);
-    assert!(!newest.contains_key(metric::WAL_BYTES) && !newest.contains_key(metric::WAL_SLOT_RETAINED), "NaN and Inf are nothing");
+    assert!(
+        !newest.contains_key(metric::WAL_BYTES) && !newest.contains_key(metric::WAL_SLOT_RETAINED),
+        "NaN and Inf are nothing"
+    );
     let archived: Vec<f64> = points(&seen, metric::WAL_ARCHIVED).iter().map(|(_, value)| *value).collect();
     let steps: Vec<f64> = archived.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(steps, [40.0, 60.0, 20.0, 30.0], "counted in the first pod, then in the second");
