@@ -14,7 +14,7 @@ const BACK: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The newest part is read sample by sample, what is older by the hour.
 const RAW: SignedDuration = SignedDuration::from_hours(24);
 /// Segments that may wait without anybody asking for the past.
-const WAIT_FREELY: f64 = 1.0;
+const WAIT_FREELY: f64 = 0.0;
 /// WAL that a slot may hold without anybody asking for the past.
 const HELD_FREELY: f64 = 256.0 * 1_048_576.0;
 

@@ -6,7 +6,7 @@
 
 use super::tracks::Step;
 use crate::domain::Within;
-use crate::policy::ground::DAY;
+use crate::policy::ground::{DAY, HOUR};
 
 /// Further ahead nobody plans by a clock.
 pub(super) const HORIZON: f64 = 60.0 * DAY;
@@ -18,6 +18,12 @@ const BINS: f64 = 2_016.0;
 const SHARE: f64 = 1.0 / 24.0;
 /// Never a number from fewer points; two make a line of anything.
 pub(super) const LEAST_POINTS: usize = 5;
+/// By so much the hours of an earlier day are moved for the range.
+const SHIFTS: [f64; 4] = [-2.0 * HOUR, -HOUR, HOUR, 2.0 * HOUR];
+/// While the rhythm of the day is not known, a rate may turn out four times as high or low; it matters as far ahead as a working day.
+const DAY_UNKNOWN: (f64, f64) = (3.0, 8.0 * HOUR);
+/// While the rhythm of the week is not known: weekends are quiet, or busy.
+const WEEK_UNKNOWN: (f64, f64) = (1.5, 12.0 * HOUR);
 /// How much a run may differ from the same hours of earlier days.
 const SCALE: (f64, f64) = (0.1, 10.0);
 /// What the best estimate is off by: the next segment, the file system's own blocks.
@@ -92,10 +98,11 @@ impl Flow {
 
     /// The futures that the past shows, when the present run began `run` seconds ago.
     pub(super) fn futures(&self, run: f64) -> Futures<'_> {
-        let run = run.clamp(self.width, DAY).min(self.span);
+        // Sparse history has bins that are wider than a day.
+        let run = run.min(DAY).max(self.width).min(self.span);
         let recent = self.mean(-run, 0.0);
         if self.span < DAYS_FROM {
-            return Futures { likely: self.windows(recent), edges: Vec::new(), days: false };
+            return Futures { likely: self.windows(recent), edges: Vec::new(), days: 0, span: self.span };
         }
         let days = index((self.span / DAY).floor()).clamp(1, 14);
         let (mut likely, mut edges) = (Vec::new(), Vec::new());
@@ -107,8 +114,11 @@ impl Flow {
             likely.push(future(scale, run));
             edges.push(future(1.0, 0.0));
             edges.push(future(scale, HORIZON));
+            // What does not keep to the clock of the day may come an hour or two sooner or later.
+            let shifted = SHIFTS.iter().map(|by| (back + by).min(self.span)).filter(|back| *back >= self.width);
+            edges.extend(shifted.map(|back| Future { flow: Some(self), back, scale: 1.0, lasts: 0.0, rate: recent }));
         }
-        Futures { likely, edges, days: true }
+        Futures { likely, edges, days, span: self.span }
     }
 
     /// Rates of windows of a quarter of what is known, and of the present run.
@@ -203,8 +213,10 @@ pub(super) struct Futures<'a> {
     likely: Vec<Future<'a>>,
     /// Those that only widen the range.
     edges: Vec<Future<'a>>,
-    /// Whether whole days were laid beside the present.
-    days: bool,
+    /// How many whole days were laid beside the present.
+    days: usize,
+    /// Seconds of history.
+    span: f64,
 }
 
 /// What the futures come to.
@@ -218,7 +230,7 @@ pub(super) struct Outlook {
 
 impl Futures<'_> {
     /// `slack` is what may be added beyond the free bytes before the volume is full: segments that were kept to be used again.
-    pub(super) fn play(&self, volume: Volume, slack: f64, span: f64) -> Outlook {
+    pub(super) fn play(&self, volume: Volume, slack: f64) -> Outlook {
         let with = |free: f64| Volume { free, ..volume };
         let ends = |futures: &[Future], free: f64| futures.iter().map(|future| future.play(with(free))).collect::<Vec<_>>();
         let likely = ends(&self.likely, volume.free + slack / 2.0);
@@ -228,10 +240,10 @@ impl Futures<'_> {
             .collect();
         let full = |end: &End| if let End::Full(seconds) = end { Some(*seconds) } else { None };
         let drained = |end: &End| if let End::Drained(seconds) = end { Some(*seconds) } else { None };
-        Outlook { full: self.range(&likely, &wide, span, full), drained: self.range(&likely, &wide, span, drained) }
+        Outlook { full: self.range(&likely, &wide, full), drained: self.range(&likely, &wide, drained) }
     }
 
-    fn range(&self, likely: &[End], wide: &[End], span: f64, of: impl Fn(&End) -> Option<f64>) -> Option<Within> {
+    fn range(&self, likely: &[End], wide: &[End], of: impl Fn(&End) -> Option<f64>) -> Option<Within> {
         let mut seconds: Vec<f64> = likely.iter().map(|end| of(end).unwrap_or(f64::INFINITY)).collect();
         seconds.sort_by(f64::total_cmp);
         let middle = *seconds.get(seconds.len().checked_sub(1)? / 2)?;
@@ -243,9 +255,24 @@ impl Futures<'_> {
         // A future in which it never comes to that says "later than all others": four times the middle stands for it.
         let never = wide.iter().any(|end| of(end).is_none());
         let high = all().fold(middle, f64::max).max(if never { 4.0 * middle } else { 0.0 });
-        let blind = if self.days { 0.0 } else { (middle / span.max(1.0)).min(6.0) / 2.0 };
-        let widen = (1.0 + MARGIN) * (1.0 + blind);
+        let widen = (1.0 + MARGIN) * (1.0 + self.blindness(middle));
         Some(Within { low: low / widen, middle, high: high.min(8.0 * middle) * widen })
+    }
+}
+
+impl Futures<'_> {
+    /// By how much the range must be wider because of rhythms that nobody has seen yet; 0 = the week is known.
+    fn blindness(&self, ahead: f64) -> f64 {
+        let matters = |(much, from): (f64, f64)| much * (ahead / from).min(1.0);
+        match self.days {
+            0 => {
+                let short = (ahead / self.span.max(1.0)).min(6.0) / 2.0;
+                let rhythm = matters(DAY_UNKNOWN) * (1.0 - self.span / DAYS_FROM);
+                short.max(rhythm).max(matters(WEEK_UNKNOWN))
+            }
+            1..7 => matters(WEEK_UNKNOWN),
+            _ => 0.0,
+        }
     }
 }
 

@@ -122,7 +122,7 @@ impl Ask<'_> {
         if let Some(made) = seen.made {
             let held = clock.held_bytes.unwrap_or_default();
             let volume = Volume { held, free: self.room.free_or_endless(), gone: 0.0, others: self.room.others };
-            self.number(&mut clock, made, made.futures(-since).play(volume, self.room.slack(held), made.span), -since);
+            self.number(&mut clock, made, made.futures(-since).play(volume, self.room.slack(held)), -since);
             return clock;
         }
         // Nobody tells how much is made: the folder itself, as it grew since the outage began, is the next best.
@@ -135,7 +135,7 @@ impl Ask<'_> {
         clock.samples = flow.points;
         clock.history_seconds = flow.span;
         let volume = Volume { held: 0.0, free: self.room.free_or_endless(), gone: 0.0, others: self.room.others };
-        self.number(&mut clock, &flow, flow.futures(-since).play(volume, 0.0, flow.span), -since);
+        self.number(&mut clock, &flow, flow.futures(-since).play(volume, 0.0), -since);
         clock
     }
 
@@ -191,9 +191,9 @@ impl Ask<'_> {
         let slack = self.room.slack(held);
         let volume = |gone| Volume { held, free: self.room.free_or_endless(), gone, others: self.room.others };
         let futures = made.futures(-since);
-        let mut outlook = futures.play(volume(gone), slack, made.span);
+        let mut outlook = futures.play(volume(gone), slack);
         for pace in paces(steps, since.max(-DAY)) {
-            let other = futures.play(volume(pace), slack, made.span);
+            let other = futures.play(volume(pace), slack);
             for (whole, other) in [(&mut outlook.full, other.full), (&mut outlook.drained, other.drained)] {
                 if let (Some(whole), Some(other)) = (whole.as_mut(), other) {
                     whole.low = whole.low.min(other.low);
@@ -224,7 +224,7 @@ impl Ask<'_> {
         clock.gone_per_second = Some(gone);
         clock.lag_seconds = age_of(&self.tracks.made(), now);
         let volume = Volume { held: now, free: self.room.free_or_endless(), gone, others: self.room.others };
-        let outlook = made.futures(-since).play(volume, self.room.slack(now), made.span);
+        let outlook = made.futures(-since).play(volume, self.room.slack(now));
         if outlook.full.is_none() && outlook.drained.is_some_and(|within| within.middle < DRAINS_BEATS * self.beat) {
             return None;
         }

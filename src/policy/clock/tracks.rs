@@ -141,7 +141,6 @@ fn preferred<'a>(all: &[&'a Series]) -> Option<&'a Series> {
 pub(super) struct Tracks {
     pub(super) ready: Track,
     pub(super) archived: Track,
-    pub(super) failed: Track,
     pub(super) wal: Track,
     pub(super) slot: Track,
     pub(super) available: Track,
@@ -161,7 +160,6 @@ impl Tracks {
         Self {
             ready: track(metric::WAL_READY),
             archived: track(metric::WAL_ARCHIVED),
-            failed: track(metric::WAL_FAILED),
             wal: track(metric::WAL_BYTES),
             slot: track(metric::WAL_SLOT_RETAINED),
             available: track(metric::WAL_VOLUME_AVAILABLE),

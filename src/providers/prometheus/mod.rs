@@ -30,7 +30,7 @@ use crate::tap::HttpCalls;
 /// Up to this many databases the history of each is asked at every look.
 const ASK_ALL: usize = 20;
 /// Segments that may wait without anybody asking for the past.
-const WAIT_FREELY: f64 = 1.0;
+const WAIT_FREELY: f64 = 0.0;
 /// WAL that a slot may hold without anybody asking for the past.
 const HELD_FREELY: f64 = 256.0 * 1_048_576.0;
 /// After something waited, the history is asked for so many seconds more: an outage is over when a base backup followed it.
