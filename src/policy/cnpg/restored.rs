@@ -107,7 +107,7 @@ fn overwrites_source(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
 }
 
 /// Restored from volume snapshots, and its place holds what was written before it was made: no check stood in the way.
-fn reused_after_snapshot(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
+pub(super) fn reused_after_snapshot(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let Bootstrap::Recovery { snapshots, .. } = &cluster.bootstrap else { return None };
     let created = cluster.created.filter(|_| !snapshots.is_empty())?;
     let (archive, location) = stand::written(cluster).into_iter().find_map(|location| Some((at(ground, location)?, location)))?;

@@ -1,7 +1,7 @@
 //! What the manifest of a recovery says, and what it leaves out.
 
 use super::super::super::ground::{Ground, done, position, say, some_of};
-use super::super::restored::source;
+use super::super::restored::{reused_after_snapshot, source};
 use super::source::{archive, base, has_an_end, original};
 use super::{fresh, look_at, moment, recovering};
 use crate::domain::{ArchiveRef, Bootstrap, CnpgBackup, CnpgFact, Finding, Severity};
@@ -68,7 +68,9 @@ fn ignores_wal(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
             by_wal || newest.written.is_some_and(|written| backup.stopped.is_some_and(|stopped| stopped >= written))
         })
     };
-    if !fresh(ground, cluster) || taken.is_some_and(reaches) {
+    // It writes over the WAL that it should have replayed: told as that.
+    let told = reused_after_snapshot(ground, cluster).is_some();
+    if !fresh(ground, cluster) || taken.is_some_and(reaches) || told {
         return None;
     }
     let names: Vec<String> = snapshots.iter().map(|(role, name)| format!("{role} {name}")).collect();
@@ -188,7 +190,9 @@ fn source_missing(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     }
     let snapshots = snapshots_missing.iter().flatten();
     gone.extend(snapshots.map(|name| format!("VolumeSnapshot {}/{name} is not there", cluster.cluster.namespace)));
+    // Admission refuses that; a manifest that nobody applied yet may still say it.
     if let Some(name) = named
+        && cluster.created.is_none()
         && !cluster.externals.iter().any(|external| &external.name == name)
     {
         gone.push(format!("externalClusters has no entry {name}"));
