@@ -61,6 +61,7 @@ fn line(subject: Subject, state: State, why: &str) -> Line {
         rpo_budget_seconds: pg.then_some(900.0),
         proven: None,
         seen: Some(ago(4)),
+        clock: None,
         state,
         why: why.into(),
         findings: vec![],

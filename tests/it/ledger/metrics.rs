@@ -35,7 +35,10 @@ fn the_reference_page_is_what_the_table_says() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&file, &page).unwrap();
     }
-    assert!(std::fs::read_to_string(&file).unwrap() == page, "docs/reference/metrics.md differs: run the test with UPDATE_DOCS=1");
+    assert!(
+        std::fs::read_to_string(&file).unwrap() == page,
+        "docs/reference/metrics.md differs: run the test with UPDATE_DOCS=1"
+    );
 }
 
 #[test]

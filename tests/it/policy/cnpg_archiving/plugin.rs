@@ -32,11 +32,10 @@ fn a_plugin_that_is_declared_and_not_in_the_pod_throws_everything_away() {
         // Pods were not looked at.
         declared(Scene::healthy(), said).cluster(|c| c.pods = None).silent();
         // The in-tree store still archives.
-        let both = declared(without_sidecar(Scene::healthy()), said)
-            .cluster(|c| {
-                let location = archiver(c).clone();
-                c.archivers.push(ArchiveRef::InTree { location });
-            });
+        let both = declared(without_sidecar(Scene::healthy()), said).cluster(|c| {
+            let location = archiver(c).clone();
+            c.archivers.push(ArchiveRef::InTree { location });
+        });
         both.silent();
         // The plugin is listed and switched off.
         declared(without_sidecar(Scene::healthy()), said)

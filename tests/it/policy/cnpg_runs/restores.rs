@@ -169,7 +169,7 @@ fn a_bootstrap_source_that_is_gone_is_named() {
         r.snapshots = &[("storage", "old-snap")];
         r.snapshots_missing = Some(&["old-snap"]);
     })
-        .only("bootstrap-source-missing", Severity::Warning);
+    .only("bootstrap-source-missing", Severity::Warning);
     assert!(finding.cause.contains("VolumeSnapshot prod/old-snap is not there"), "{}", finding.cause);
     made(|r| {
         r.snapshots = &[("storage", "old-snap")];
