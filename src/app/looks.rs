@@ -75,7 +75,7 @@ impl App {
             return Err(AppError::NothingConfigured);
         }
         let Some(name) = name else { return Ok(()) };
-        let mut known: Vec<Subject> =
+        let known: Vec<Subject> =
             looks.iter().flat_map(|look| look.observer.covers(&Known::default())).map(|of| of.0).collect();
         let providers: Vec<String> = looks.iter().map(|look| look.observer.name().0).collect();
         if known.iter().any(|subject| subject.answers_to(name)) || providers.iter().any(|of| of == name) {
