@@ -140,8 +140,8 @@ pub const METRICS: &[Metric] = &[
     row(WAL_READY, PG, "count", Moves::Freely, "files `.ready` in `pg_wal/archive_status`: what waits for the archiver"),
     row(WAL_SINCE_ARCHIVAL, PG, "seconds", Moves::Freely, "how long ago a segment was last archived"),
     row(WAL_SLOT_RETAINED, PG, "bytes", Moves::Freely, "WAL that the replication slot furthest behind holds"),
-    row(WAL_VOLUME_AVAILABLE, PG, "bytes", Moves::Freely, "free bytes of the primary's WAL volume, when WAL has its own"),
-    row(WAL_VOLUME_CAPACITY, PG, "bytes", Moves::Freely, "size of the primary's WAL volume, when WAL has its own"),
+    row(WAL_VOLUME_AVAILABLE, PG, "bytes", Moves::Freely, "free bytes of the volume that holds the primary's `pg_wal`: its own, or the data volume"),
+    row(WAL_VOLUME_CAPACITY, PG, "bytes", Moves::Freely, "size of the volume that holds the primary's `pg_wal`: its own, or the data volume"),
     row(FULL_HIGH, PG, "seconds", Moves::Freely, "until the volume that holds WAL is full, at the latest (the clock's range)"),
     row(FULL_LOW, PG, "seconds", Moves::Freely, "until the volume that holds WAL is full, at the soonest (the clock's range)"),
 ];

@@ -22,23 +22,22 @@ impl Room {
     /// By what measures the volume itself, else by what CNPG's exporter says of its size, else by the size that was asked for.
     pub(super) fn of(tracks: &Tracks, cluster: Option<&CnpgFact>) -> Self {
         let wal = tracks.wal.last();
-        let asked = cluster.and_then(|cluster| cluster.wal_storage).map(|bytes| bytes as f64);
-        let own = !tracks.available.is_empty() || !tracks.capacity.is_empty() || asked.is_some();
-        if own {
-            let capacity = tracks.capacity.last().or(asked).filter(|bytes| *bytes > 0.0);
-            let rest = capacity.zip(wal).map(|(capacity, wal)| (capacity - wal).max(0.0));
-            return Self { volume: Some(WalVolume::Own), free: tracks.available.last().or(rest), capacity, others: 0.0, wal };
+        if shared(tracks, cluster) {
+            return Self {
+                volume: Some(WalVolume::Data),
+                free: tracks.data_available.last().or_else(|| tracks.available.last()),
+                capacity: tracks.data_capacity.last().or_else(|| tracks.capacity.last()),
+                others: others(tracks),
+                wal,
+            };
         }
-        if tracks.data_available.is_empty() {
+        let asked = cluster.and_then(|cluster| cluster.wal_storage).map(|bytes| bytes as f64);
+        let capacity = tracks.capacity.last().or(asked).filter(|bytes| *bytes > 0.0);
+        if capacity.is_none() && tracks.available.is_empty() {
             return Self { wal, ..Self::default() };
         }
-        Self {
-            volume: Some(WalVolume::Data),
-            free: tracks.data_available.last(),
-            capacity: tracks.data_capacity.last(),
-            others: others(tracks),
-            wal,
-        }
+        let rest = capacity.zip(wal).map(|(capacity, wal)| (capacity - wal).max(0.0));
+        Self { volume: Some(WalVolume::Own), free: tracks.available.last().or(rest), capacity, others: 0.0, wal }
     }
 
     /// Free bytes; endless when not known, so that what drains can still be told.
@@ -50,6 +49,17 @@ impl Room {
     pub(super) fn slack(&self, held: f64) -> f64 {
         self.wal.map_or(0.0, |wal| (wal - held).max(0.0))
     }
+}
+
+/// Whether WAL lies on the data volume: the Cluster says so, or both volumes tell the very same numbers, or only the data's are known.
+fn shared(tracks: &Tracks, cluster: Option<&CnpgFact>) -> bool {
+    if let Some(cluster) = cluster {
+        return cluster.wal_storage.is_none() && !(tracks.data_available.is_empty() && tracks.available.is_empty());
+    }
+    let same = |a: Option<f64>, b: Option<f64>| matches!((a, b), (Some(a), Some(b)) if (a - b).abs() < 1.0);
+    let twins = same(tracks.available.last(), tracks.data_available.last());
+    let only = tracks.available.is_empty() && tracks.capacity.is_empty() && !tracks.data_available.is_empty();
+    only || (twins && same(tracks.capacity.last(), tracks.data_capacity.last()))
 }
 
 /// What the data beside WAL grows by: what is used in all, less `pg_wal`. Never below zero, since a DROP is no promise.

@@ -132,9 +132,11 @@ impl<'a> Own<'a> {
                 metrics.insert(row.metric, pairs);
             }
         }
+        // Without a claim of its own WAL lies on the data volume.
+        let own = self.claims.iter().any(|(pod, wal, _)| *wal && Some(*pod) == primary);
         for (name, wal, metric) in [
-            (CLAIM_AVAILABLE, true, metric::WAL_VOLUME_AVAILABLE),
-            (CLAIM_CAPACITY, true, metric::WAL_VOLUME_CAPACITY),
+            (CLAIM_AVAILABLE, own, metric::WAL_VOLUME_AVAILABLE),
+            (CLAIM_CAPACITY, own, metric::WAL_VOLUME_CAPACITY),
             (CLAIM_AVAILABLE, false, metric::DATA_VOLUME_AVAILABLE),
             (CLAIM_CAPACITY, false, metric::DATA_VOLUME_CAPACITY),
         ] {

@@ -1,8 +1,10 @@
 //! What people see: 100 columns, no colour.
 
 use dalsegno::cli::{Format, Out, check, doctor, run, status};
-use dalsegno::conductor::{Checked, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept};
-use dalsegno::domain::{Change, ExitCode, Finding, FindingKey, RunId, Severity, Subject};
+use dalsegno::conductor::{Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept};
+use dalsegno::domain::{
+    Change, Clock, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within,
+};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
 use jiff::SignedDuration;
 

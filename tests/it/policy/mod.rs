@@ -2,7 +2,7 @@
 
 mod archive;
 mod backups;
-mod cnpg_archiving;
+pub(crate) mod cnpg_archiving;
 mod cnpg_runs;
 mod codes;
 pub(crate) mod flip;

@@ -6,6 +6,6 @@ mod kinds;
 mod places;
 mod plugin;
 mod restored;
-mod scene;
+pub(crate) mod scene;
 mod volumes;
 mod writers;
