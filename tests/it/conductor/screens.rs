@@ -73,7 +73,6 @@ fn line(subject: Subject, state: State, why: &str) -> Line {
         proven: None,
         clock: pg.then(|| ClockLine::from(&clock(&state))),
         seen: Some(ago(4)),
-        clock: None,
         state,
         why: why.into(),
         findings: vec![],
