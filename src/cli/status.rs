@@ -13,6 +13,9 @@ const FINE_LINES: usize = 5;
 /// Findings that are told in full below the table, unless `-o wide`.
 const TOLD: usize = 3;
 
+/// Where the column of clocks stands: before the state.
+const CLOCK_AT: usize = 4;
+
 /// What the last pass saw: one line per subject, nearest harm first.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
@@ -46,9 +49,15 @@ pub fn table(status: &Status, out: &Out) -> String {
     let fine = status.lines.iter().filter(|line| line.state == State::Fine).count();
     let shown = if out.wide() { usize::MAX } else { status.lines.len() - fine.saturating_sub(FINE_LINES) };
     let subjects: Vec<&Subject> = status.lines.iter().map(|line| &line.subject).collect();
-    let rows = status.lines.iter().take(shown).map(|line| row(line, status, &subjects, out)).collect();
+    // Where nobody has a clock, its column only takes the place of words.
+    let clocks = status.lines.iter().any(|line| line.clock.is_some());
+    let rows = status.lines.iter().take(shown).map(|line| row(line, status, &subjects, clocks, out)).collect();
     text.push_str("\n\n");
-    text.push_str(&out.table(&["SUBJECT", "MECHANISM", "RESTORABLE TO", "PROVEN", "CLOCK", "STATE"], rows));
+    let mut heads = vec!["SUBJECT", "MECHANISM", "RESTORABLE TO", "PROVEN", "STATE"];
+    if clocks {
+        heads.insert(CLOCK_AT, "CLOCK");
+    }
+    text.push_str(&out.table(&heads, rows));
     if status.lines.len() > shown {
         let _ = write!(text, "\n…{} more are fine (-o wide shows all)", status.lines.len() - shown);
     }
@@ -64,7 +73,7 @@ pub fn table(status: &Status, out: &Out) -> String {
     text
 }
 
-fn row(line: &Line, status: &Status, subjects: &[&Subject], out: &Out) -> Vec<String> {
+fn row(line: &Line, status: &Status, subjects: &[&Subject], clocks: bool, out: &Out) -> Vec<String> {
     let restorable = match (line.restorable_to, line.subject.kind()) {
         (Some(at), _) if line.rpo_budget_seconds.is_none() => format!("{} (no RPO)", age(at, status.now)),
         (Some(at), _) => age(at, status.now),
@@ -82,5 +91,9 @@ fn row(line: &Line, status: &Status, subjects: &[&Subject], out: &Out) -> Vec<St
     if !line.why.is_empty() {
         let _ = write!(state, "  {}", line.why);
     }
-    vec![name, line.mechanism.clone().unwrap_or_else(|| "-".to_owned()), restorable, proven, clock, state]
+    let mut cells = vec![name, line.mechanism.clone().unwrap_or_else(|| "-".to_owned()), restorable, proven, state];
+    if clocks {
+        cells.insert(CLOCK_AT, clock);
+    }
+    cells
 }

@@ -18,12 +18,14 @@ const BINS: f64 = 2_016.0;
 const SHARE: f64 = 1.0 / 24.0;
 /// Never a number from fewer points; two make a line of anything.
 pub(super) const LEAST_POINTS: usize = 5;
+/// The far end is at most so many times the middle: beyond that it says only that nobody knows.
+const MOST: f64 = 12.0;
 /// By so much the hours of an earlier day are moved for the range.
 const SHIFTS: [f64; 4] = [-2.0 * HOUR, -HOUR, HOUR, 2.0 * HOUR];
 /// While the rhythm of the day is not known, a rate may turn out four times as high or low; it matters as far ahead as a working day.
-const DAY_UNKNOWN: (f64, f64) = (3.0, 8.0 * HOUR);
+const DAY_UNKNOWN: (f64, f64) = (3.5, 8.0 * HOUR);
 /// While the rhythm of the week is not known: weekends are quiet, or busy.
-const WEEK_UNKNOWN: (f64, f64) = (1.5, 12.0 * HOUR);
+const WEEK_UNKNOWN: (f64, f64) = (2.0, 12.0 * HOUR);
 /// How much a run may differ from the same hours of earlier days.
 const SCALE: (f64, f64) = (0.1, 10.0);
 /// What the best estimate is off by: the next segment, the file system's own blocks.
@@ -108,17 +110,32 @@ impl Flow {
         let (mut likely, mut edges) = (Vec::new(), Vec::new());
         for back in 1..=days {
             let back = back as f64 * DAY;
-            let same_hours = self.mean(-back - run, -back);
-            let scale = if same_hours > 0.0 { (recent / same_hours).clamp(SCALE.0, SCALE.1) } else { SCALE.1 };
+            let (usual, now) = self.differs(run, back);
             let future = |scale, lasts| Future { flow: Some(self), back, scale, lasts, rate: recent };
-            likely.push(future(scale, run));
+            likely.push(future(usual, run));
             edges.push(future(1.0, 0.0));
-            edges.push(future(scale, HORIZON));
+            edges.push(future(usual, HORIZON));
+            edges.push(future(now, HORIZON));
             // What does not keep to the clock of the day may come an hour or two sooner or later.
             let shifted = SHIFTS.iter().map(|by| (back + by).min(self.span)).filter(|back| *back >= self.width);
             edges.extend(shifted.map(|back| Future { flow: Some(self), back, scale: 1.0, lasts: 0.0, rate: recent }));
         }
         Futures { likely, edges, days, span: self.span }
+    }
+
+    /// How many times as much is made as in the same hours `back` seconds earlier: in most hours of the run, and in its last one. The
+    /// median of hours, so that a vacuum that is over does not count for the day to come.
+    fn differs(&self, run: f64, back: f64) -> (f64, f64) {
+        let parts = index((run / HOUR).round()).clamp(1, 24);
+        let wide = run / parts as f64;
+        let ratio = |part: usize| {
+            let to = -wide * part as f64;
+            let before = self.mean(to - wide - back, to - back);
+            (before > 0.0).then(|| (self.mean(to - wide, to) / before).clamp(SCALE.0, SCALE.1))
+        };
+        let mut ratios: Vec<f64> = (0..parts).filter_map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        (ratios.get(ratios.len() / 2).copied().unwrap_or(1.0), ratio(0).unwrap_or(1.0))
     }
 
     /// Rates of windows of a quarter of what is known, and of the present run.
@@ -256,7 +273,7 @@ impl Futures<'_> {
         let never = wide.iter().any(|end| of(end).is_none());
         let high = all().fold(middle, f64::max).max(if never { 4.0 * middle } else { 0.0 });
         let widen = (1.0 + MARGIN) * (1.0 + self.blindness(middle));
-        Some(Within { low: low / widen, middle, high: high.min(8.0 * middle) * widen })
+        Some(Within { low: low / widen, middle, high: high.min(MOST * middle) * widen })
     }
 }
 

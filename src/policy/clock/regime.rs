@@ -219,8 +219,9 @@ impl Ask<'_> {
         let mut clock = self.base(Held::Slot, seen, since);
         clock.held_bytes = Some(now);
         // What is made and does not add to what the slot holds was let go by its reader.
-        let pace = slope(part.points()).unwrap_or_default();
-        let gone = (made.mean(since.max(-DAY), 0.0) - pace).max(0.0);
+        let of_late = since.max(-DAY);
+        let pace = (now - part.at(of_late).or_else(|| part.points().first().map(|point| point.value))?) / -of_late;
+        let gone = (made.mean(of_late, 0.0) - pace).max(0.0);
         clock.gone_per_second = Some(gone);
         clock.lag_seconds = age_of(&self.tracks.made(), now);
         let volume = Volume { held: now, free: self.room.free_or_endless(), gone, others: self.room.others };

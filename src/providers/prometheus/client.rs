@@ -128,7 +128,8 @@ impl Client<'_> {
             other => {
                 let seen = other.map_or_else(|| "nothing".to_owned(), |data| data.kind);
                 let detail = format!("{url}: {seen} came where a {kind} was asked for");
-                Err(NoAnswer { why: Denied::Malformed, code: None, detail, hint: String::new() })
+                let hint = format!("curl '{url}/api/v1/query?query=up'");
+                Err(NoAnswer { why: Denied::Malformed, code: None, detail, hint })
             }
         }
     }

@@ -122,6 +122,12 @@ impl<'a> Own<'a> {
             };
             let all: Vec<(&str, Pairs)> =
                 self.pods.iter().filter(|(_, series)| fits(series)).map(|(pod, series)| (*pod, series.pairs())).collect();
+            // One pod may have several series: another label since a reset, or replicas of Prometheus that tell the same twice.
+            let mut by_pod: BTreeMap<&str, Vec<Pairs>> = BTreeMap::new();
+            for (pod, pairs) in all {
+                by_pod.entry(pod).or_default().push(pairs);
+            }
+            let all: Vec<(&str, Pairs)> = by_pod.into_iter().map(|(pod, all)| (pod, largest(all.iter()))).collect();
             let of_primary = || all.iter().filter(|(pod, _)| primary == Some(*pod)).map(|(_, pairs)| pairs);
             let pairs = match row.join {
                 Join::Primary => largest(of_primary()),

