@@ -4,9 +4,11 @@
 //! the environment are read.
 
 mod audits;
+mod clusters;
 mod drills;
 mod error;
 mod looks;
+mod metrics;
 mod probes;
 mod recordings;
 mod stores;
@@ -43,6 +45,7 @@ use crate::tap::http::{LiveHttp, LiveHttpOptions};
 pub struct App {
     loaded: Loaded,
     stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+    kubes: clusters::Kubes,
     seam: recordings::Seam,
 }
 
@@ -52,7 +55,8 @@ impl App {
         let loaded = config::load(&config::sources(named)?, &environment())?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
-        Ok(Self { loaded, stores, seam: recordings::Seam::Live })
+        let kubes = clusters::live(&loaded.settings);
+        Ok(Self { loaded, stores, kubes, seam: recordings::Seam::Live })
     }
 
     /// The settings.

@@ -7,6 +7,8 @@
 mod allow;
 mod budget;
 mod check;
+mod clock;
+mod discovered;
 mod doctor;
 pub mod drill;
 mod evidence;
@@ -28,4 +30,4 @@ pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
 pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
 pub use say::{Delivery, Notify};
-pub use status::{Line, State, Status, status};
+pub use status::{ClockLine, Line, State, Status, status};

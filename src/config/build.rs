@@ -38,6 +38,9 @@ pub(super) fn settings(work: &mut Work) -> Settings {
             built.settings.own = None;
         }
     }
+    let prometheus = super::prometheus::servers(work, &site, &environment);
+    let known: Vec<String> = stores.keys().cloned().collect();
+    let cnpg = super::clusters::cnpg(work, &site, &environment, &known);
     let state = part::<StateFragment>(work, "state");
     let drill = part::<DrillFragment>(work, "drill");
     let notify = notify(work);
@@ -50,6 +53,8 @@ pub(super) fn settings(work: &mut Work) -> Settings {
             .map_or_else(|| default_state(work), |folder| work.root.place_of("state.folder").resolve(&folder)),
         stores: stores.into_values().filter(|built| built.troubles.is_empty()).map(|built| built.settings).collect(),
         postgres: postgres.into_iter().filter(|(_, usable)| *usable).map(|(settings, _)| settings).collect(),
+        prometheus,
+        cnpg,
         drill: DrillSettings {
             folder: drill
                 .folder
@@ -136,7 +141,7 @@ fn store(work: &mut Work, site: &str, name: &str, node: &Node, own: &str) -> Opt
 }
 
 /// The CA file, from the folder of the file that names it. Missing, it costs the store.
-fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec<Trouble>) -> PathBuf {
+pub(super) fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec<Trouble>) -> PathBuf {
     let key = child(path, "ca");
     let at = work.root.place_of(&key);
     let file = at.resolve(ca);
@@ -151,7 +156,7 @@ fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec
     file
 }
 
-fn placeholders_as_troubles(work: &Work, path: &str) -> Vec<Trouble> {
+pub(super) fn placeholders_as_troubles(work: &Work, path: &str) -> Vec<Trouble> {
     let found = work.placeholders_below(path);
     let trouble = |key: &str, value: &str, at: &str| Trouble {
         key: key.trim_end_matches(".env").trim_end_matches(".file").to_owned(),
@@ -240,7 +245,7 @@ fn troubles_of_store(work: &Work, store: Option<&str>, built: Option<&StoreBuilt
     all.iter().filter(|trouble| trouble.key == "stores" || is_below(&trouble.key, &path)).map(of_store).collect()
 }
 
-fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
+pub(super) fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = match nearest(asked, names.iter().copied()) {
         Some(name) => format!("there is no store \"{asked}\", did you mean \"{name}\"?"),

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Isolation, SecretRef, Severity, Span};
+use crate::providers::cnpg::config::CnpgFragment;
+use crate::providers::kubernetes::config::KubernetesFragment;
 use crate::providers::objectstore::config::StoreFragment;
 use crate::providers::postgres::config::PostgresFragment;
+use crate::providers::prometheus::config::PrometheusFragment;
 
 /// Configuration of dalsegno. Every provider is optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -26,6 +29,12 @@ pub struct ConfigFragment {
     pub stores: BTreeMap<String, StoreFragment>,
     /// PostgreSQL databases whose archives lie in a store, by name.
     pub postgres: BTreeMap<String, PostgresFragment>,
+    /// Servers of metrics, by name: Prometheus, VictoriaMetrics, Thanos.
+    pub prometheus: BTreeMap<String, PrometheusFragment>,
+    /// Kubernetes clusters, by name.
+    pub kubernetes: BTreeMap<String, KubernetesFragment>,
+    /// CloudNativePG, by the name of the Kubernetes cluster that it runs in.
+    pub cnpg: BTreeMap<String, CnpgFragment>,
     /// How drills are run here.
     pub drill: DrillFragment,
     /// Who is told.

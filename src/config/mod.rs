@@ -4,6 +4,7 @@
 //! YAML and fragments stands a tree in which everything knows its place, held against the schema of the fragments.
 
 mod build;
+mod clusters;
 mod files;
 mod fragment;
 mod load;
@@ -12,6 +13,7 @@ mod notice;
 mod overlap;
 mod overrides;
 mod placeholder;
+mod prometheus;
 mod reference;
 mod schema;
 mod secrets;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::domain::{Isolation, Secret, Severity};
+use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
+use crate::providers::prometheus::config::PrometheusSettings;
 
 /// Everything that can be used. What could not is in [`super::Loaded`].
 #[derive(Clone, Debug)]
@@ -20,6 +22,10 @@ pub struct Settings {
     pub stores: Vec<StoreSettings>,
     /// Databases, by name; the store of each is in `stores`.
     pub postgres: Vec<PostgresSettings>,
+    /// Servers of metrics, by name.
+    pub prometheus: Vec<PrometheusSettings>,
+    /// CNPG, by Kubernetes cluster.
+    pub cnpg: Vec<CnpgSettings>,
     /// How drills are run here.
     pub drill: DrillSettings,
     /// Who is told.

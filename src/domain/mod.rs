@@ -5,8 +5,12 @@
 
 mod act;
 mod archive;
+mod calendar;
 mod check;
+mod clock;
 mod cnpg;
+mod cnpg_seen;
+mod cnpg_site;
 mod code;
 mod complaint;
 mod digest;
@@ -18,10 +22,13 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+pub mod metric;
 mod nearest;
 mod observe;
 mod place;
+mod placeholder;
 mod point;
+mod rbac;
 mod secret;
 mod series;
 mod span;
@@ -39,11 +46,14 @@ pub use archive::{
     ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
     WalGap, Window,
 };
+pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
-pub use cnpg::{
-    AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
-    ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
+pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
+pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
+pub use cnpg_seen::{
+    ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
 };
+pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition, normal_endpoint};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
@@ -52,16 +62,20 @@ pub use evidence::{
     RestoredBy, Rpo, StepEnd, StepRecord,
 };
 pub use expect::{Expected, Placeholder, Policy};
-pub use fact::{BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, Sample};
+pub use fact::{
+    BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, SERIES_ABSENT, Sample,
+};
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
 pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
 pub use nearest::{nearest, nearest_few};
-pub use observe::{Cx, Observe, Progress, Quiet};
+pub use observe::{Cx, Discovered, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
+pub use placeholder::{Kind as ValueKind, is_placeholder};
 pub use point::{Mechanism, RecoveryPoint};
+pub use rbac::{RbacRule, RbacScope};
 pub use secret::{Secret, SecretRef};
 pub use series::Series;
 pub use span::{Span, SpanError};

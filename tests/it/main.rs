@@ -11,7 +11,10 @@
 )]
 
 mod archive;
+mod calendar;
 mod cli;
+mod clock;
+mod cnpg;
 mod conductor;
 mod config;
 mod corpus;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::verb_names::ASSERTIONS;
 use crate::domain::{
-    ArchivePlace, Complaint, Expectation, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
+    ArchivePlace, Complaint, Expectation, KubeName, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId,
+    Weight,
 };
 
 /// How long a user's check may take when nothing is written.
@@ -19,6 +20,9 @@ const CHECK_TIME_LIMIT: Duration = Duration::from_secs(30);
 pub struct PostgresFragment {
     /// Where its archive lies.
     pub archive: ArchiveFragment,
+    /// The CNPG Cluster that it is, as `namespace/name`, where neither its place nor its name tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The system identifier that must come back, in quotes: `pg_controldata` prints it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_id: Option<String>,
@@ -64,6 +68,12 @@ pub struct PolicyFragment {
     /// A proven drill at least this often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drill_every: Option<Span>,
+    /// Warn when WAL that is not archived fills its volume within this time. Default: 72h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_full_warning: Option<Span>,
+    /// Critical when it does so within this time. Default: 24h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_full_critical: Option<Span>,
 }
 
 /// A check of the restored database: read-only SQL with a typed expectation.
@@ -103,6 +113,8 @@ pub struct PostgresSettings {
     pub policy: Policy,
     /// The user's checks.
     pub checks: Vec<SqlCheck>,
+    /// The CNPG Cluster that it is, when the configuration says so.
+    pub cluster: Option<KubeName>,
 }
 
 /// The subject of a database.
@@ -124,6 +136,8 @@ impl PostgresFragment {
             drill_every_seconds: seconds(self.policy.drill_every),
             retention_seconds: seconds(self.retention),
             archive_timeout_seconds: seconds(self.archive_timeout),
+            full_warning_seconds: seconds(self.policy.disk_full_warning),
+            full_critical_seconds: seconds(self.policy.disk_full_critical),
         };
         check_policy(&self, &mut complaints);
         let settings = PostgresSettings {
@@ -138,6 +152,7 @@ impl PostgresFragment {
             system_id,
             policy,
             checks: checks(self.checks, &mut complaints),
+            cluster: self.cluster.as_deref().and_then(|text| check_cluster(text, &mut complaints)),
         };
         (settings, complaints)
     }
@@ -178,6 +193,20 @@ fn check_system_id(text: &str, complaints: &mut Vec<Complaint>) -> Option<System
     }
 }
 
+fn check_cluster(text: &str, complaints: &mut Vec<Complaint>) -> Option<KubeName> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Some(KubeName::new(namespace, name))
+        }
+        _ => {
+            let hint = "write namespace/name, as in keycloak/keycloak-db";
+            let text = format!("{text:?} is not a Cluster");
+            complaints.push(Complaint::new(Weight::Refused, "cluster", "cluster-name-invalid", text, hint));
+            None
+        }
+    }
+}
+
 fn check_policy(fragment: &PostgresFragment, complaints: &mut Vec<Complaint>) {
     let spans = [
         ("retention", fragment.retention),
@@ -186,6 +215,8 @@ fn check_policy(fragment: &PostgresFragment, complaints: &mut Vec<Complaint>) {
         ("policy.rto", fragment.policy.rto),
         ("policy.base-backup-every", fragment.policy.base_backup_every),
         ("policy.drill-every", fragment.policy.drill_every),
+        ("policy.disk-full-warning", fragment.policy.disk_full_warning),
+        ("policy.disk-full-critical", fragment.policy.disk_full_critical),
     ];
     for (key, span) in spans {
         if span.is_some_and(|span| span.0.is_zero()) {
