@@ -49,6 +49,11 @@ impl Context {
         Ok(Self { cx, signals })
     }
 
+    /// The same process and signals, another run: begins now.
+    pub(super) fn again(&self, limit: Duration) -> Cx {
+        Cx { run: RunId::new(), now: Timestamp::now(), deadline: Instant::now() + limit, ..self.cx.clone() }
+    }
+
     /// The outcome, or the signal that cut it short.
     pub(super) fn exit(&self, outcome: ExitCode) -> ExitCode {
         self.signals.exit(outcome)

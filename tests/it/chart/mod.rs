@@ -1,0 +1,8 @@
+//! Suite `chart`: how it is run in a cluster. The chart is rendered by real helm; what is generated is compared with the code.
+
+mod dockerfile;
+mod guide;
+mod passes_through;
+mod render;
+mod rights;
+mod shapes;
