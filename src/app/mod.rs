@@ -4,6 +4,7 @@
 //! the environment are read.
 
 mod audits;
+mod clusters;
 mod drills;
 mod error;
 mod home;
@@ -45,6 +46,7 @@ use crate::tap::http::{LiveHttp, LiveHttpOptions};
 pub struct App {
     loaded: Loaded,
     stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+    kubes: clusters::Kubes,
     seam: recordings::Seam,
 }
 
@@ -59,7 +61,8 @@ impl App {
         let loaded = config::load(sources, env)?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
-        Ok(Self { loaded, stores, seam: recordings::Seam::Live })
+        let kubes = clusters::live(&loaded.settings);
+        Ok(Self { loaded, stores, kubes, seam: recordings::Seam::Live })
     }
 
     /// The settings.

@@ -45,7 +45,7 @@ pub fn run(args: &Args, source: &Source, out: &Out) -> Result<ExitCode, Failure>
             tell(&loaded.warnings);
             show(&config::shown(&loaded), out, Format::Yaml)
         }
-        Command::Rbac(args) => rbac::run(args, out),
+        Command::Rbac(args) => rbac::run(args, source, out),
         Command::Schema => show(Schema::new().root(), out, Format::Json),
     }
 }

@@ -95,7 +95,9 @@ impl Desk<'_> {
         };
         let checked =
             conductor::check(&looks, &expected, before, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
-        let exit = check::show(&checked.await?, &app.settings().site, self.out)?;
+        let checked = checked.await?;
+        app.must_have_met(&looks, &checked, args.subject.as_deref())?;
+        let exit = check::show(&checked, &app.settings().site, self.out)?;
         if let Some((making, folder)) = making {
             app.end_recording(making, book.as_ref()).await?;
             say(&format!(

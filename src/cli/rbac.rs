@@ -1,10 +1,9 @@
 //! `dalsegno config rbac`: the rights in a cluster, as Roles, as the chart's template, or as a page.
 
-use std::collections::BTreeSet;
-
 use super::failure::Failure;
 use super::out::Out;
-use crate::app::rights::{self, Named, Wanted};
+use crate::app::rights::{self, Wanted};
+use crate::app::{Source, config};
 use crate::domain::{Exit, ExitCode, Explained, nearest};
 
 /// In which form rights are printed.
@@ -25,6 +24,9 @@ pub struct Args {
     /// The form
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub format: Form,
+    /// What the configuration switches on, and the namespaces and Secrets that it names
+    #[arg(long, conflicts_with_all = ["features", "watch", "named"])]
+    pub of_configuration: bool,
     /// Only this feature; may be given again (left out: all that need no names)
     #[arg(long = "feature", value_name = "NAME")]
     pub features: Vec<String>,
@@ -79,7 +81,7 @@ impl Explained for NoFeature {
 }
 
 /// Prints rights.
-pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args, source: &Source, out: &Out) -> Result<ExitCode, Failure> {
     let rules = rights::rules();
     let known = rights::features(&rules);
     for asked in args.features.iter().chain(args.named.iter().map(|(feature, ..)| feature)) {
@@ -93,7 +95,7 @@ pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         Form::Helm => rights::helm(&rules),
         Form::Markdown => rights::markdown(&rules),
         Form::Yaml => {
-            let roles = rights::roles(&rules, &wanted(args));
+            let roles = rights::roles(&rules, &wanted(args, source)?);
             if out.for_machines() {
                 out.show(&roles, |_| String::new())?;
                 return Ok(ExitCode::Fine);
@@ -106,20 +108,17 @@ pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Fine)
 }
 
-fn wanted(args: &Args) -> Wanted {
-    let mut objects: Vec<Named> = Vec::new();
+fn wanted(args: &Args, source: &Source) -> Result<Wanted, Failure> {
+    let mut wanted = if args.of_configuration {
+        rights::wanted(&config::load_without_secrets(&source.sources()?, source.env())?.settings)
+    } else {
+        Wanted { features: args.features.iter().cloned().collect(), watch: args.watch.clone(), ..Wanted::default() }
+    };
     for (feature, namespace, name) in &args.named {
-        match objects.iter_mut().find(|known| known.feature == *feature && known.namespace == *namespace) {
-            Some(known) => known.names.push(name.clone()),
-            None => objects.push(Named { feature: feature.clone(), namespace: namespace.clone(), names: vec![name.clone()] }),
-        }
+        wanted.name_object(feature, namespace, name);
     }
-    Wanted {
-        features: args.features.iter().cloned().collect::<BTreeSet<_>>(),
-        name: args.account.clone(),
-        namespace: args.namespace.clone(),
-        watch: args.watch.clone(),
-        sandbox: args.sandbox.clone(),
-        named: objects,
-    }
+    wanted.name.clone_from(&args.account);
+    wanted.namespace.clone_from(&args.namespace);
+    wanted.sandbox.clone_from(&args.sandbox);
+    Ok(wanted)
 }

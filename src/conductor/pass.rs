@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::budget::{self, Budget};
 use super::evidence;
-use super::look::{Look, Looked, Seen, look_in_waves, with_covers};
+use super::look::{Look, Looked, Seen, look_in_waves, with_seen};
 use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, undeliverable};
 use super::sight::Sight;
@@ -120,10 +120,10 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
         }
     };
     let (seen, retried) = tokio::join!(look(work, cx), retry);
-    let (Seen { observations, covers }, retried) = (seen?, retried?);
+    let (Seen { observations, covers, expects, requests }, retried) = (seen?, retried?);
     findings.extend(undeliverable(&retried));
 
-    let expected = with_covers(work.expected, &covers);
+    let expected = with_seen(work.expected, &covers, &expects);
     let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &expected, &observations).await?);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
@@ -145,7 +145,7 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
         bugs: judgement.bugs,
         seen: sight.seen.into_iter().collect(),
         swept,
-        requests: requests(work.looks, &observations),
+        requests: requests.into_iter().collect(),
         delivery,
         exit,
     })
@@ -234,18 +234,6 @@ pub(super) async fn proofs(
         }
     }
     Ok(proofs)
-}
-
-fn requests(looks: &[Look], observations: &[(ProviderId, Observation)]) -> Vec<(StoreId, Requests)> {
-    let mut by_store: std::collections::BTreeMap<StoreId, Requests> = std::collections::BTreeMap::new();
-    for look in looks {
-        let name = look.observer.name();
-        if let (Some(store), Some((_, observation))) = (&look.store, observations.iter().find(|(provider, _)| *provider == name))
-        {
-            *by_store.entry(store.clone()).or_default() += observation.requests;
-        }
-    }
-    by_store.into_iter().collect()
 }
 
 fn left_overs(swept: &Swept) -> Vec<Finding> {

@@ -39,6 +39,8 @@ pub(super) fn settings(work: &mut Work) -> Settings {
             built.settings.own = None;
         }
     }
+    let known: Vec<String> = stores.keys().cloned().collect();
+    let cnpg = super::clusters::cnpg(work, &site, &environment, &known);
     let state = part::<StateFragment>(work, "state");
     let ledger = super::ledger::settings(work, &site);
     let drill = part::<DrillFragment>(work, "drill");
@@ -53,6 +55,7 @@ pub(super) fn settings(work: &mut Work) -> Settings {
         ledger,
         stores: stores.into_values().filter(|built| built.troubles.is_empty()).map(|built| built.settings).collect(),
         postgres: postgres.into_iter().filter(|(_, usable)| *usable).map(|(settings, _)| settings).collect(),
+        cnpg,
         drill: DrillSettings {
             folder: drill
                 .folder
@@ -154,7 +157,7 @@ fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec
     file
 }
 
-fn placeholders_as_troubles(work: &Work, path: &str) -> Vec<Trouble> {
+pub(super) fn placeholders_as_troubles(work: &Work, path: &str) -> Vec<Trouble> {
     let found = work.placeholders_below(path);
     let trouble = |key: &str, value: &str, at: &str| Trouble {
         key: key.trim_end_matches(".env").trim_end_matches(".file").to_owned(),
@@ -243,7 +246,7 @@ fn troubles_of_store(work: &Work, store: Option<&str>, built: Option<&StoreBuilt
     all.iter().filter(|trouble| trouble.key == "stores" || is_below(&trouble.key, &path)).map(of_store).collect()
 }
 
-fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
+pub(super) fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) -> Mistake {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = match nearest(asked, names.iter().copied()) {
         Some(name) => format!("there is no store \"{asked}\", did you mean \"{name}\"?"),

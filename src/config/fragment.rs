@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Isolation, Mode, SecretRef, Severity, Span};
+use crate::providers::cnpg::config::CnpgFragment;
+use crate::providers::kubernetes::config::KubernetesFragment;
 use crate::providers::objectstore::config::StoreFragment;
 use crate::providers::postgres::config::PostgresFragment;
 
@@ -28,6 +30,10 @@ pub struct ConfigFragment {
     pub stores: BTreeMap<String, StoreFragment>,
     /// PostgreSQL databases whose archives lie in a store, by name.
     pub postgres: BTreeMap<String, PostgresFragment>,
+    /// Kubernetes clusters, by name.
+    pub kubernetes: BTreeMap<String, KubernetesFragment>,
+    /// CloudNativePG, by the name of the Kubernetes cluster that it runs in.
+    pub cnpg: BTreeMap<String, CnpgFragment>,
     /// How drills are run here.
     pub drill: DrillFragment,
     /// Who is told.

@@ -4,6 +4,7 @@
 //! YAML and fragments stands a tree in which everything knows its place, held against the schema of the fragments.
 
 mod build;
+mod clusters;
 mod files;
 mod fragment;
 mod ledger;

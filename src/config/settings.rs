@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::domain::{Isolation, Mode, Prefix, Secret, Severity, StoreId};
+use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
 
@@ -22,6 +23,8 @@ pub struct Settings {
     pub stores: Vec<StoreSettings>,
     /// Databases, by name; the store of each is in `stores`.
     pub postgres: Vec<PostgresSettings>,
+    /// CNPG, by Kubernetes cluster.
+    pub cnpg: Vec<CnpgSettings>,
     /// How drills are run here.
     pub drill: DrillSettings,
     /// Who is told.

@@ -7,6 +7,8 @@ mod act;
 mod archive;
 mod check;
 mod cnpg;
+mod cnpg_seen;
+mod cnpg_site;
 mod code;
 mod complaint;
 mod digest;
@@ -22,6 +24,7 @@ mod mode;
 mod nearest;
 mod observe;
 mod place;
+mod placeholder;
 mod point;
 mod rbac;
 mod secret;
@@ -42,10 +45,11 @@ pub use archive::{
     WalGap, Window,
 };
 pub use check::{Expectation, SqlCheck};
-pub use cnpg::{
-    AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
-    ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
+pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
+pub use cnpg_seen::{
+    ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
 };
+pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition, normal_endpoint};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
@@ -62,8 +66,9 @@ pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
 pub use mode::{Holder, Mode};
 pub use nearest::{nearest, nearest_few};
-pub use observe::{Cx, Observe, Progress, Quiet};
+pub use observe::{Cx, Discovered, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
+pub use placeholder::{Kind as ValueKind, is_placeholder};
 pub use point::{Mechanism, RecoveryPoint};
 pub use rbac::{RbacRule, RbacScope};
 pub use secret::{Secret, SecretRef};

@@ -9,10 +9,13 @@ pub use helm::helm;
 pub use markdown::markdown;
 pub use roles::{Named, Wanted, roles};
 
+use crate::config::Settings;
 use crate::domain::{RbacRule, RbacScope};
+use crate::providers::cnpg;
+use crate::providers::cnpg::config::Reads;
 
 /// Rules of all providers, in the order in which they are shown.
-const ALL: &[&[RbacRule]] = &[];
+const ALL: &[&[RbacRule]] = &[cnpg::rbac::RULES];
 
 /// All rules.
 pub fn rules() -> Vec<RbacRule> {
@@ -28,6 +31,31 @@ pub fn features(rules: &[RbacRule]) -> Vec<&'static str> {
         }
     }
     found
+}
+
+/// What this configuration switches on, and the namespaces and objects that it names; names and namespace of ours are the caller's.
+pub fn wanted(settings: &Settings) -> Wanted {
+    let mut wanted = Wanted::default();
+    for of in &settings.cnpg {
+        wanted.features.insert("cnpg".to_owned());
+        for reads in &of.reads {
+            let feature = match reads {
+                Reads::Exporter => "cnpg.exporter",
+                Reads::Kubelet => "cnpg.kubelet",
+                Reads::Logs => "cnpg.logs",
+            };
+            wanted.features.insert(feature.to_owned());
+        }
+        wanted.watch.extend(of.namespaces.iter().cloned());
+        for secret in &of.their_keys {
+            wanted.name_object("cnpg.use-keys", &secret.namespace, &secret.name);
+        }
+    }
+    // One cluster that is watched whole needs it whole.
+    if settings.cnpg.iter().any(|of| of.namespaces.is_empty()) {
+        wanted.watch.clear();
+    }
+    wanted
 }
 
 /// Scopes in the order in which they are shown, each with its word for names.

@@ -23,6 +23,20 @@ pub struct Wanted {
     pub named: Vec<Named>,
 }
 
+impl Wanted {
+    /// One more object that a feature may use.
+    pub fn name_object(&mut self, feature: &str, namespace: &str, name: &str) {
+        match self.named.iter_mut().find(|known| known.feature == feature && known.namespace == namespace) {
+            Some(known) => known.names.push(name.to_owned()),
+            None => self.named.push(Named {
+                feature: feature.to_owned(),
+                namespace: namespace.to_owned(),
+                names: vec![name.to_owned()],
+            }),
+        }
+    }
+}
+
 /// Objects of one namespace that a feature may use, and no others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
