@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::signal::Signals;
@@ -49,9 +50,11 @@ impl Context {
         Ok(Self { cx, signals })
     }
 
-    /// The same process and signals, another run: begins now.
+    /// The same process, another run: begins now. It ends at its deadline, not at the first signal: what a daemon began to look at it
+    /// looks at to its end, so that being stopped is never read as "could not look".
     pub(super) fn again(&self, limit: Duration) -> Cx {
-        Cx { run: RunId::new(), now: Timestamp::now(), deadline: Instant::now() + limit, ..self.cx.clone() }
+        let cancel = CancellationToken::new();
+        Cx { run: RunId::new(), now: Timestamp::now(), deadline: Instant::now() + limit, cancel, ..self.cx.clone() }
     }
 
     /// The outcome, or the signal that cut it short.

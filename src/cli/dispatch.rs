@@ -99,7 +99,7 @@ impl Desk<'_> {
         app.must_have_met(&looks, &checked, args.subject.as_deref())?;
         let exit = check::show(&checked, &app.settings().site, self.out)?;
         if let Some((making, folder)) = making {
-            app.end_recording(making, book.as_ref()).await?;
+            app.end_recording(making, book.as_deref()).await?;
             say(&format!(
                 "recorded into {}; judge it again with:  dalsegno check --replay {}",
                 folder.display(),

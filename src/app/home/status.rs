@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::layout::{key, mark, status};
-use crate::conductor::{Counted, State, Status};
+use crate::conductor::{Counted, Line as Known, State, Status};
 use crate::domain::{RunId, Subject};
 use crate::store::{Guarded, StoreError};
 use crate::tap::objects::PutAsk;
@@ -37,6 +37,10 @@ struct Line<'a> {
     proven: Option<Timestamp>,
 }
 
+fn line(of: &Known) -> Line<'_> {
+    Line { subject: &of.subject, state: of.state, why: &of.why, restorable_to: of.restorable_to, proven: of.proven }
+}
+
 /// Writes it. It is a courtesy to others: the ledger is kept already.
 pub(super) async fn write(
     guarded: &Guarded,
@@ -45,10 +49,6 @@ pub(super) async fn write(
     serial: u64,
     seen: &Status,
 ) -> Result<(), StoreError> {
-    let line = |line| {
-        let crate::conductor::Line { subject, state, why, restorable_to, proven, .. } = line;
-        Line { subject, state: *state, why, restorable_to: *restorable_to, proven: *proven }
-    };
     let file = File {
         format: FORMAT,
         site: &seen.site,

@@ -7,4 +7,4 @@ mod kill;
 mod marks;
 mod passes;
 mod races;
-mod stage;
+pub(crate) mod stage;

@@ -9,41 +9,41 @@ use lab::home::Folder;
 use lab::s3::{Client, Listed};
 use serde_json::Value;
 
-pub(super) const PREFIX: &str = "dalsegno/";
-pub(super) const SECRETS: [&str; 2] = ["lab-secret-of-reader", "lab-secret-of-admin"];
+pub(crate) const PREFIX: &str = "dalsegno/";
+pub(crate) const SECRETS: [&str; 2] = ["lab-secret-of-reader", "lab-secret-of-admin"];
 
 /// The site.
-pub(super) struct Site {
-    pub(super) folder: Folder,
-    pub(super) endpoint: String,
-    pub(super) bucket: String,
-    pub(super) client: Client,
+pub(crate) struct Site {
+    pub(crate) folder: Folder,
+    pub(crate) endpoint: String,
+    pub(crate) bucket: String,
+    pub(crate) client: Client,
     name: &'static str,
     more: String,
 }
 
 /// What a command said.
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) exit: i32,
-    pub(super) out: String,
-    pub(super) err: String,
+pub(crate) struct Said {
+    pub(crate) exit: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Said {
-    pub(super) fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Self { exit: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
 impl Site {
     /// In a bucket of its own; nothing when there is no SeaweedFS here.
-    pub(super) async fn new(test: &str) -> Option<Self> {
+    pub(crate) async fn new(test: &str) -> Option<Self> {
         let weed = crate::store::real::server(test).await?;
         let bucket = weed.fresh_bucket().await.unwrap();
         Some(Self {
@@ -57,7 +57,7 @@ impl Site {
     }
 
     /// Another machine of a site in the same bucket.
-    pub(super) fn beside(&self, name: &'static str) -> Self {
+    pub(crate) fn beside(&self, name: &'static str) -> Self {
         Self {
             folder: Folder::new("site").unwrap(),
             endpoint: self.endpoint.clone(),
@@ -69,12 +69,12 @@ impl Site {
     }
 
     /// With more in its configuration.
-    pub(super) fn with(mut self, more: &str) -> Self {
+    pub(crate) fn with(mut self, more: &str) -> Self {
         self.more = more.to_owned();
         self
     }
 
-    pub(super) fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         let (endpoint, bucket, name, more) = (&self.endpoint, &self.bucket, self.name, &self.more);
         let keys = |who: &str| format!("access-key-id: {{env: {who}_ID}}, secret-access-key: {{env: {who}_KEY}}");
         let text = format!(
@@ -89,72 +89,72 @@ impl Site {
         path
     }
 
-    pub(super) fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
 
-    pub(super) fn env(&self) -> BTreeMap<String, String> {
+    pub(crate) fn env(&self) -> BTreeMap<String, String> {
         [("READ_ID", "LABKEYREADER"), ("READ_KEY", SECRETS[0]), ("OWN_ID", "LABKEYADMIN"), ("OWN_KEY", SECRETS[1])]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into()
     }
 
     /// The program with this site's configuration and keys, and nothing else of our environment.
-    pub(super) fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = bare(args, self.folder.path());
         command.env("DALSEGNO_CONFIG", self.config()).envs(self.env());
         command
     }
 
-    pub(super) fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         Said::of(self.command(args).output().unwrap())
     }
 
-    pub(super) fn run_with(&self, args: &[&str], env: &[(&str, &str)]) -> Said {
+    pub(crate) fn run_with(&self, args: &[&str], env: &[(&str, &str)]) -> Said {
         Said::of(self.command(args).envs(env.iter().copied()).output().unwrap())
     }
 
     /// A pass on a machine that has nothing yet, and whose disk is gone afterwards.
-    pub(super) fn pass(&self) -> Said {
+    pub(crate) fn pass(&self) -> Said {
         let said = self.run(&["run", "--exit", "work", "-o", "json"]);
         self.forget();
         said
     }
 
     /// The pod is gone.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let _ = std::fs::remove_dir_all(self.state());
     }
 
     /// The same in this process.
-    pub(super) fn app(&self) -> App {
+    pub(crate) fn app(&self) -> App {
         App::load_with(&[self.config()], &self.env()).unwrap()
     }
 
     /// What lies in the bucket below our prefix.
-    pub(super) async fn objects(&self) -> Vec<Listed> {
+    pub(crate) async fn objects(&self) -> Vec<Listed> {
         self.client.list(&self.bucket, PREFIX).await.unwrap()
     }
 
-    pub(super) async fn keys(&self, below: &str) -> Vec<String> {
+    pub(crate) async fn keys(&self, below: &str) -> Vec<String> {
         self.client.keys(&self.bucket, &format!("{PREFIX}{below}")).await.unwrap()
     }
 
-    pub(super) async fn json(&self, name: &str) -> Value {
+    pub(crate) async fn json(&self, name: &str) -> Value {
         serde_json::from_slice(&self.client.get(&self.bucket, &format!("{PREFIX}{name}")).await.unwrap()).unwrap()
     }
 
-    pub(super) async fn head(&self) -> Value {
+    pub(crate) async fn head(&self) -> Value {
         self.json("head.json").await
     }
 
     /// Key of the snapshot that the head names.
-    pub(super) async fn snapshot(&self) -> String {
+    pub(crate) async fn snapshot(&self) -> String {
         format!("{PREFIX}{}", self.head().await["snapshot"]["name"].as_str().unwrap())
     }
 
     /// Numbers of recorded passes, newest first.
-    pub(super) fn passes(&self) -> Vec<i64> {
+    pub(crate) fn passes(&self) -> Vec<i64> {
         let said = self.run(&["history", "-o", "json"]);
         assert_eq!(said.exit, 0, "{said:?}");
         let runs = said.json();
@@ -163,7 +163,7 @@ impl Site {
 }
 
 /// The program without any configuration.
-pub(super) fn bare(args: &[&str], folder: &Path) -> Command {
+pub(crate) fn bare(args: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dalsegno"));
     command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(folder);
     command.env("XDG_STATE_HOME", folder.join("xdg")).env("HOME", folder);
