@@ -18,7 +18,7 @@ use crate::domain::{Explained, Holder, Known, Mode, Prefix, RunId, StoreId};
 use crate::ledger::{FILE, Ledger};
 use crate::process::{self, Process};
 use crate::providers::objectstore::config::StoreSettings;
-use crate::store::{Guarded, Store, StoreError};
+use crate::store::{Guarded, Store};
 
 /// A mark holds for so many intervals between passes: one may be late, two may be lost.
 const INTERVALS: i32 = 3;
