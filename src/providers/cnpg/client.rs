@@ -131,7 +131,7 @@ impl Client<'_> {
     }
 
     /// All lists at once. `served` says whether a group is there at all.
-    pub(super) async fn lists(&self, served: &dyn Fn(&str) -> bool) -> Lists {
+    pub(super) async fn lists(&self, served: &(dyn Fn(&str) -> bool + Sync)) -> Lists {
         let cnpg = |plural: &str| Resource::new(CNPG, VERSION, plural);
         let core = |plural: &str| Resource::new("", VERSION, plural);
         let of_clusters = || KubeAsk { labels: Some(CLUSTER_LABEL.to_owned()), ..KubeAsk::default() };
