@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-
 pub use crate::config;
 pub use drills::{Actors, Drills};
 pub use error::AppError;

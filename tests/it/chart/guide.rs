@@ -57,7 +57,7 @@ impl Reader {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.path())
-            .env("XDG_STATE_HOME", self.path().join("xdg"))
+            .env("DALSEGNO__STATE__FOLDER", self.path().join("state"))
             .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
             .output()
             .unwrap();
@@ -83,8 +83,7 @@ async fn the_guide_to_the_ledger_in_a_bucket_holds_word_for_word() {
         reader.set(name, value);
     }
     let config = blocks.iter().find(|(language, _)| language == "yaml").unwrap();
-    let state = reader.path().join("state");
-    std::fs::write(reader.path().join("dalsegno.yaml"), format!("{}state: {{folder: {}}}\n", config.1, state.display())).unwrap();
+    std::fs::write(reader.path().join("dalsegno.yaml"), &config.1).unwrap();
     let mut ran = 0;
     for (language, block) in &blocks {
         if language != "sh" {
