@@ -79,6 +79,11 @@ fn overwrites_source(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let (entry, from) = source(cluster).and_then(|(entry, archive)| Some((entry, archive.location()?)))?;
     let spot = Spot::of(ground, cluster, from)?;
     let (_, to) = spots(ground, cluster).into_iter().find(|(written, _)| *written == spot)?;
+    // While another Cluster writes there as well, two writers are told of.
+    let another = |other: &&&CnpgFact| other.subject != cluster.subject && super::writers::writes_to(ground, other, &spot);
+    if ground.cnpg.iter().any(|other| another(&other)) {
+        return None;
+    }
     let check = if cluster.skip_empty_archive_check {
         "cnpg.io/skipEmptyWalArchiveCheck is enabled: nothing stops it from writing into the source"
     } else {

@@ -99,13 +99,9 @@ fn ignores_wal(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
 /// No database, owner and secret: the application's role keeps the password of the source, and no Secret here holds it.
 fn app_credentials(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let Bootstrap::Recovery { database, owner, secret, .. } = &cluster.bootstrap else { return None };
-    // A replica serves nobody who writes; its roles are those of its source, live.
-    if cluster.replica_of.is_some()
-        || secret.is_some()
-        || (database.is_some() && owner.is_some())
-        || cluster.app_secret == Some(true)
-        || !fresh(ground, cluster)
-    {
+    // A replica cluster takes over roles and passwords with everything else.
+    let told = secret.is_some() || (database.is_some() && owner.is_some()) || cluster.replica_of.is_some();
+    if told || cluster.app_secret == Some(true) || !fresh(ground, cluster) {
         return None;
     }
     let (its_database, its_owner, told_by) = match original(ground, cluster) {
