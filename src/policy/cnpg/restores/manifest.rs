@@ -2,6 +2,7 @@
 
 use super::super::super::ground::{Ground, done, position, say, some_of};
 use super::super::restored::{reused_after_snapshot, source};
+use super::super::stand::has_archiver;
 use super::source::{archive, base, has_an_end, original};
 use super::{fresh, look_at, moment, recovering};
 use crate::domain::{ArchiveRef, Bootstrap, CnpgBackup, CnpgFact, Finding, Severity};
@@ -70,7 +71,9 @@ fn ignores_wal(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     };
     // It writes over the WAL that it should have replayed: told as that.
     let told = reused_after_snapshot(ground, cluster).is_some();
-    if !fresh(ground, cluster) || taken.is_some_and(reaches) || told {
+    // In use and archiving again: what was not replayed then is past.
+    let past = has_archiver(cluster) && !recovering(cluster);
+    if past || !fresh(ground, cluster) || taken.is_some_and(reaches) || told {
         return None;
     }
     let names: Vec<String> = snapshots.iter().map(|(role, name)| format!("{role} {name}")).collect();
