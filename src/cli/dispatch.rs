@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::drill::Steps;
 use super::failure::say;
-use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
+use super::{Failure, Out, ack, archive, check, doctor, drill, history, ledger, notify, probe, run, runbook, show, status};
 use crate::app::{App, AppError, Ledger, VERBS, probe_named};
 use crate::conductor::{self, Before, Pass};
 use crate::domain::{ExitCode, Known, Progress};
@@ -47,7 +47,7 @@ impl Desk<'_> {
         let context = Context::begin(self.progress, limit)?;
         let book = app.ledger(context.cx.now).await?;
         let drills = app.drills()?;
-        let (expected, budgets, notify) = (app.expected(), app.budgets(), app.notify()?);
+        let (expected, budgets, notify) = (app.expected(), app.budgets(), app.notify(args.metrics_file.as_deref())?);
         let site = app.settings().site.clone();
         let work = Pass {
             site: &site,
@@ -172,6 +172,28 @@ impl Desk<'_> {
         let (archives, gaps) = app.audit(&context.cx, which, args.command.needs_headers()).await?;
         let looked = archive::Looked { archives, gaps };
         Ok(context.exit(archive::show(&args.command, &looked, context.cx.now, self.out)?))
+    }
+
+    /// Acknowledges a finding.
+    pub(super) async fn ack(&self, args: &ack::Args) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        ack::run(args, &book, now, self.out).await
+    }
+
+    /// What is acknowledged.
+    pub(super) async fn acks(&self, args: &ack::ListArgs) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        ack::list(args, &book, now, self.out).await
+    }
+
+    /// Tries channels out.
+    pub(super) async fn notify(&self, args: &notify::Args) -> Result<ExitCode, Failure> {
+        let notify::Command::Test(test) = &args.command;
+        let app = self.app()?;
+        let Some(channels) = app.notify(None)? else { return Err(notify::TestError::Nobody.into()) };
+        let tried = conductor::try_channels(&channels, &app.settings().site, test.channel.as_deref(), Timestamp::now()).await;
+        let unknown = |known| notify::TestError::Unknown { asked: test.channel.clone().unwrap_or_default(), known };
+        notify::show(&tried.map_err(unknown)?, self.out)
     }
 
     /// Recorded runs.

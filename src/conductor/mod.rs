@@ -7,10 +7,12 @@
 mod allow;
 mod budget;
 mod check;
+mod deliver;
 mod doctor;
 pub mod drill;
 mod evidence;
 mod look;
+pub mod metrics;
 mod outcome;
 mod pass;
 mod replay;
@@ -18,6 +20,7 @@ pub mod runbook;
 mod say;
 mod sight;
 mod status;
+mod tried;
 
 pub use allow::{drill_guard, sweep_for_pass};
 pub use budget::Budget;
@@ -27,5 +30,6 @@ pub use look::{LOOK_SECONDS, Look, Looked, Wave};
 pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
 pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
-pub use say::{Delivery, Notify};
+pub use say::{Delivery, LATE_AFTER, Notify};
 pub use status::{Line, State, Status, status};
+pub use tried::{Tried, try_channels};

@@ -100,8 +100,7 @@ pub struct Status {
 
 /// Reads the ledger. `expected` names the subjects of the configuration, so that one that was never seen is shown too.
 pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Timestamp) -> Result<Status, LedgerError> {
-    let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
-    let passes: Vec<RunLine> = ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect();
+    let passes = done_passes(ledger).await?;
     let stale = passes.first().is_none_or(|newest| now.duration_since(newest.began) > interval(&passes) * PASSES);
     let open = ledger.open_findings().await?;
     let points = ledger.points().await?;
@@ -123,8 +122,14 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
     Ok(Status { site: site.to_owned(), now, pass: passes.into_iter().next(), stale, counted, lines })
 }
 
+/// Passes that came to their end, newest first, as many as the interval is learnt from.
+pub(super) async fn done_passes(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
+    let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
+    Ok(ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect())
+}
+
 /// The usual time between two passes: the median, so that one long pause does not hide the next.
-fn interval(passes: &[RunLine]) -> SignedDuration {
+pub(super) fn interval(passes: &[RunLine]) -> SignedDuration {
     let mut between: Vec<SignedDuration> =
         passes.iter().zip(passes.iter().skip(1)).map(|(later, earlier)| later.began.duration_since(earlier.began)).collect();
     between.sort();

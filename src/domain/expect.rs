@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FactKind, Isolation, Subject};
+use super::{Attention, FactKind, Isolation, Subject};
 
 /// How good a subject's backups must be. All durations in seconds; `None` = not asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,4 +51,7 @@ pub struct Expected {
     /// The least isolation that a proof must have shown; `None` = what the drill itself declared.
     #[serde(default)]
     pub isolation: Option<Isolation>,
+    /// What people decided about alerts.
+    #[serde(default)]
+    pub attention: Attention,
 }

@@ -10,6 +10,7 @@ mod backups;
 mod clears;
 mod gaps;
 mod ground;
+pub mod life;
 mod lifecycle;
 mod placeholder;
 mod recovery;
@@ -106,7 +107,7 @@ pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, O
         findings.extend(backups::judge(&ground, archive));
     }
     findings.extend(recovery::judge(&ground));
-    Judgement { findings: merged(findings), bugs: ground.uncovered() }
+    Judgement { findings: merged(life::weigh(now, expected, observations, merged(findings))), bugs: ground.uncovered() }
 }
 
 /// One finding per code and subject: the worse severity stands, evidence is joined, and a real sighting outweighs "could not look".

@@ -19,6 +19,7 @@ mod drill;
 mod execution;
 mod house;
 mod ledger;
+mod life;
 mod notify;
 mod policy;
 mod providers;

@@ -31,6 +31,9 @@ pub struct PostgresFragment {
     /// How good its backups must be.
     #[serde(default)]
     pub policy: PolicyFragment,
+    /// What hangs on it: named in what is said of it, and a warning about it is critical.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependents: Vec<String>,
     /// SQL that a drill runs in the restored database.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckFragment>,
@@ -64,6 +67,9 @@ pub struct PolicyFragment {
     /// A proven drill at least this often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drill_every: Option<Span>,
+    /// How long a warning must be there before somebody is told. Default: that of notify.grace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Span>,
 }
 
 /// A check of the restored database: read-only SQL with a typed expectation.
@@ -103,6 +109,8 @@ pub struct PostgresSettings {
     pub policy: Policy,
     /// The user's checks.
     pub checks: Vec<SqlCheck>,
+    /// How long a warning must be there before somebody is told, in seconds.
+    pub grace_seconds: Option<f64>,
 }
 
 /// The subject of a database.
@@ -137,6 +145,7 @@ impl PostgresFragment {
             },
             system_id,
             policy,
+            grace_seconds: seconds(self.policy.grace),
             checks: checks(self.checks, &mut complaints),
         };
         (settings, complaints)

@@ -2,7 +2,7 @@
 
 use dalsegno::cli::{Format, Out, check, doctor, run, status};
 use dalsegno::conductor::{Checked, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept};
-use dalsegno::domain::{Change, ExitCode, Finding, FindingKey, RunId, Severity, Subject};
+use dalsegno::domain::{Change, Ended, ExitCode, Finding, FindingKey, RunId, Severity, Subject};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
 use jiff::SignedDuration;
 
@@ -139,7 +139,7 @@ fn a_run_says_what_is_new_what_is_still_there_and_what_is_over() {
         changes: vec![
             Change::Still { finding: dark(), since: ago(300), severity_was: Some(Severity::Warning) },
             Change::New { finding: hole() },
-            Change::Cleared { finding: gone, since: ago(2000) },
+            Change::Cleared { finding: gone, since: ago(2000), why: Ended::Fixed },
         ],
         findings,
         bugs: vec![],

@@ -88,7 +88,15 @@ fn settings(bucket: &str, server: &str) -> PostgresSettings {
         server: server.to_owned(),
     };
     let subject = Subject::new(SubjectKind::Pg, &["home", "prod", "db"]);
-    PostgresSettings { name: "db".to_owned(), subject, place, system_id: None, policy: Policy::default(), checks: Vec::new() }
+    PostgresSettings {
+        name: "db".to_owned(),
+        subject,
+        place,
+        system_id: None,
+        policy: Policy::default(),
+        checks: Vec::new(),
+        grace_seconds: None,
+    }
 }
 
 fn name(timeline: u32, number: u64) -> SegmentName {
