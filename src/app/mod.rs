@@ -14,7 +14,6 @@ mod stores;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;

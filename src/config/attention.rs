@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::load::Work;
 use super::mistake::Mistake;
 use super::walk::is_subjects;
-use crate::domain::{Attention, Awaited, AwaitedWhat, Maintenance, Span, Subject, Subjects, Window};
+use crate::domain::{Attention, Awaited, AwaitedWhat, Maintenance, Span, Subject, Subjects, Times};
 
 /// A window of maintenance: nothing is said, everything is recorded.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -131,7 +131,7 @@ fn maintenance(work: &mut Work, path: &str, window: MaintenanceFragment) -> Opti
                 refuse(work, &format!("{path}.until"), "window-invalid", format!("{until} is not after {from}"), "");
                 return None;
             }
-            Window::Once { from, until }
+            Times::Once { from, until }
         }
         (None, None, Some(at), Some(lasts)) => weekly(work, path, &window, at, lasts)?,
         _ => {
@@ -143,7 +143,7 @@ fn maintenance(work: &mut Work, path: &str, window: MaintenanceFragment) -> Opti
     Some(Maintenance { subjects: window.subjects.into_iter().map(Subjects).collect(), reason: window.reason, when })
 }
 
-fn weekly(work: &mut Work, path: &str, window: &MaintenanceFragment, at: &str, lasts: Span) -> Option<Window> {
+fn weekly(work: &mut Work, path: &str, window: &MaintenanceFragment, at: &str, lasts: Span) -> Option<Times> {
     let Ok(time) = at.parse::<jiff::civil::Time>() else {
         let text = format!("\"{at}\" is no time of day");
         refuse(work, &format!("{path}.at"), "window-invalid", text, "hours and minutes, in quotes: \"02:00\"");
@@ -162,7 +162,7 @@ fn weekly(work: &mut Work, path: &str, window: &MaintenanceFragment, at: &str, l
         return None;
     }
     let weekdays = window.days.iter().map(|day| *day as i8 + 1).collect();
-    Some(Window::Weekly { weekdays, minute: i16::from(time.hour()) * 60 + i16::from(time.minute()), zone, seconds })
+    Some(Times::Weekly { weekdays, minute: i16::from(time.hour()) * 60 + i16::from(time.minute()), zone, seconds })
 }
 
 fn awaited(work: &mut Work, path: &str, fragment: AwaitedFragment) -> Option<Awaited> {

@@ -12,7 +12,7 @@ use super::placeholder::Kind;
 use super::settings::{DrillSettings, PassSettings, Settings};
 use super::tree::{Node, Shape, child};
 use super::{attention, channels};
-use crate::domain::{FactKind, Isolation, Subject, nearest};
+use crate::domain::{FactKind, Isolation, nearest};
 use crate::providers::objectstore::config::{self as objectstore, StoreFragment, StoreSettings};
 use crate::providers::postgres::config::{self as postgres, PostgresFragment, PostgresSettings};
 

@@ -34,7 +34,7 @@ pub struct Alert {
     #[serde(default)]
     pub restless: bool,
     /// Why nothing is said now, if so.
-    pub quiet: Option<Quiet>,
+    pub quiet: Option<Silence>,
     /// Severities that were told earlier in this episode, and until when each held.
     #[serde(default)]
     pub earlier: Vec<(Severity, Timestamp)>,
@@ -105,7 +105,7 @@ impl From<bool> for Glance {
 /// Why nothing is said about an alert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "quiet", rename_all = "kebab-case")]
-pub enum Quiet {
+pub enum Silence {
     /// It has not been there for long enough.
     Grace {
         /// It is said when it is seen then.
@@ -139,7 +139,7 @@ pub enum Quiet {
     },
 }
 
-impl Quiet {
+impl Silence {
     /// The word for metrics and tables.
     pub const fn as_str(&self) -> &'static str {
         match self {

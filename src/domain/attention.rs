@@ -41,13 +41,13 @@ pub struct Maintenance {
     /// Why.
     pub reason: String,
     /// When.
-    pub when: Window,
+    pub when: Times,
 }
 
 /// When a window of maintenance is open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Window {
+pub enum Times {
     /// Once.
     Once {
         /// From.
@@ -68,7 +68,7 @@ pub enum Window {
     },
 }
 
-impl Window {
+impl Times {
     /// When the window that is open at `now` ends; `None` = none is open.
     pub fn open_until(&self, now: Timestamp) -> Option<Timestamp> {
         match self {

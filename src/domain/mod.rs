@@ -37,12 +37,12 @@ pub use act::{
     Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Touch, Undo, Undone,
     VerbSpec,
 };
-pub use alert::{Ack, Alert, Ended, Glance, Heard, Notice, Quiet, Told, alert_key};
+pub use alert::{Ack, Alert, Ended, Glance, Heard, Notice, Silence, Told, alert_key};
 pub use archive::{
     ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
     WalGap, Window,
 };
-pub use attention::{Attention, Awaited, AwaitedWhat, Maintenance, Subjects, Window};
+pub use attention::{Attention, Awaited, AwaitedWhat, Maintenance, Subjects, Times};
 pub use check::{Expectation, SqlCheck};
 pub use cnpg::{
     AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::About;
 use super::said::{Said, pascal, standing};
 use super::text::tame;
-use crate::domain::{Alert, Quiet, Secret, Severity, alert_key};
+use crate::domain::{Alert, Silence, Secret, Severity, alert_key};
 use crate::tap::HttpRequest;
 use crate::tap::http::Base;
 
@@ -37,7 +37,7 @@ fn entry(about: &About, alert: &Alert, severity: Severity, until: Timestamp) -> 
     let site = if about.site.is_empty() { "-" } else { &about.site };
     let mut annotations = serde_json::Map::new();
     let acknowledged = match &alert.quiet {
-        Some(Quiet::Acknowledged { author, reason, until }) => format!("by {author} until {until}: {reason}"),
+        Some(Silence::Acknowledged { author, reason, until }) => format!("by {author} until {until}: {reason}"),
         _ => String::new(),
     };
     let fields = [

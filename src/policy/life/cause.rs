@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::EXPLAINED_AFTER;
 use super::step::Sight;
-use crate::domain::{Alert, Change, Finding, FindingKey, Quiet, Subject, SubjectKind};
+use crate::domain::{Alert, Change, Finding, FindingKey, Silence, Subject, SubjectKind};
 
 /// Trouble of a store that stops everybody who uses it.
 const STOPS_ALL: &[&str] = &[
@@ -68,7 +68,7 @@ pub(super) fn explained_by(
         // Only what was explained while it lasted goes on being so for a while.
         Some(over) => {
             let was = known.and_then(|alert| alert.quiet.as_ref());
-            let explained = matches!(was, Some(Quiet::Explained { by }) if by == root);
+            let explained = matches!(was, Some(Silence::Explained { by }) if by == root);
             let fresh: SignedDuration = now.duration_since(*over);
             (explained && fresh < EXPLAINED_AFTER).then(|| root.clone())
         }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::{
-    Ack, Alert, Attention, Change, Expected, Finding, FindingKey, Glance, Heard, Notice, Observation, ProviderId, Quiet, Subject,
+    Ack, Alert, Attention, Change, Expected, Finding, FindingKey, Glance, Heard, Notice, Observation, ProviderId, Silence, Subject,
 };
 use step::{Sight, Step};
 
@@ -127,5 +127,5 @@ pub const fn glance(looked: bool, configured: bool) -> Glance {
 
 /// Findings that people silenced: they do not stop a sign of life.
 pub fn silenced(alerts: &[Alert]) -> BTreeSet<FindingKey> {
-    alerts.iter().filter(|alert| alert.quiet.as_ref().is_some_and(Quiet::by_people)).map(Alert::key).collect()
+    alerts.iter().filter(|alert| alert.quiet.as_ref().is_some_and(Silence::by_people)).map(Alert::key).collect()
 }

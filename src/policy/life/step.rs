@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{CALM, EASED_AFTER, FLAP_WINDOW, GAP_GRACE, RETURNS, RETURNS_UNSAID, STEADY};
-use crate::domain::{Ack, Alert, Attention, Ended, Finding, FindingKey, Notice, Quiet, Severity, Told, duration_in_words};
+use crate::domain::{Ack, Alert, Attention, Ended, Finding, FindingKey, Notice, Silence, Severity, Told, duration_in_words};
 
 /// What the pass saw of it.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ impl Step<'_> {
     }
 
     /// What is to be said now, when nothing keeps us quiet.
-    fn to_say(&self, alert: &mut Alert, heard_of: Option<&Quiet>) -> Option<(Told, Option<String>)> {
+    fn to_say(&self, alert: &mut Alert, heard_of: Option<&Silence>) -> Option<(Told, Option<String>)> {
         let severity = alert.finding.severity;
         match alert.told {
             None if alert.end_told.is_none() => {
@@ -117,7 +117,7 @@ impl Step<'_> {
         }
         let calm = !alert.restless || why == Ended::NotConfigured || self.after(alert.turned) >= CALM;
         let window = self.attention.maintenance_of(&alert.finding.subject, self.now);
-        alert.quiet = window.map(|(window, until)| Quiet::Maintenance { reason: window.reason.clone(), until });
+        alert.quiet = window.map(|(window, until)| Silence::Maintenance { reason: window.reason.clone(), until });
         if !calm || alert.quiet.is_some() {
             return (Some(alert), None);
         }
@@ -126,28 +126,28 @@ impl Step<'_> {
     }
 
     /// Why nothing is said of something that is there.
-    fn quiet(&self, alert: &Alert) -> Option<Quiet> {
+    fn quiet(&self, alert: &Alert) -> Option<Silence> {
         let finding = &alert.finding;
         if let Some((window, until)) = self.attention.maintenance_of(&finding.subject, self.now) {
-            return Some(Quiet::Maintenance { reason: window.reason.clone(), until });
+            return Some(Silence::Maintenance { reason: window.reason.clone(), until });
         }
         let acked = self.ack.filter(|ack| self.now < ack.until && finding.severity <= ack.severity);
         if let Some(ack) = acked {
-            return Some(Quiet::Acknowledged { author: ack.author.clone(), reason: ack.reason.clone(), until: ack.until });
+            return Some(Silence::Acknowledged { author: ack.author.clone(), reason: ack.reason.clone(), until: ack.until });
         }
         if alert.told.is_some() {
             return None;
         }
         if let Some(by) = &self.explained_by {
-            return Some(Quiet::Explained { by: by.clone() });
+            return Some(Silence::Explained { by: by.clone() });
         }
         if alert.end_told.is_some() {
             let steady_at = later(alert.turned, STEADY);
             let restless = alert.returns.len() >= RETURNS;
-            return (self.now < steady_at && !restless).then_some(Quiet::Flapping { until: steady_at });
+            return (self.now < steady_at && !restless).then_some(Silence::Flapping { until: steady_at });
         }
         let until = later(alert.turned, self.grace(finding));
-        (self.now < until && alert.returns.len() < RETURNS_UNSAID).then_some(Quiet::Grace { until })
+        (self.now < until && alert.returns.len() < RETURNS_UNSAID).then_some(Silence::Grace { until })
     }
 
     fn grace(&self, finding: &Finding) -> SignedDuration {
@@ -217,10 +217,10 @@ fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
 }
 
 /// What kept us quiet until now, when people decided it.
-fn until_now(heard_of: Option<&Quiet>) -> Option<String> {
+fn until_now(heard_of: Option<&Silence>) -> Option<String> {
     match heard_of? {
-        Quiet::Acknowledged { author, until, .. } => Some(format!("the acknowledgement of {author} held until {until}")),
-        Quiet::Maintenance { reason, .. } => Some(format!("the maintenance window ended: {reason}")),
+        Silence::Acknowledged { author, until, .. } => Some(format!("the acknowledgement of {author} held until {until}")),
+        Silence::Maintenance { reason, .. } => Some(format!("the maintenance window ended: {reason}")),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
 use dalsegno::config::WaySettings;
-use dalsegno::domain::{AwaitedWhat, FactKind, Severity, Subject, SubjectKind, Subjects, Window};
+use dalsegno::domain::{AwaitedWhat, FactKind, Severity, Subject, SubjectKind, Subjects, Times};
 
 use super::{GOOD, Site};
 
@@ -86,9 +86,9 @@ expected:
     let attention = site(more).check().unwrap().settings.attention;
     let keycloak = Subject::new(SubjectKind::Pg, &["home", "prod", "keycloak-db"]);
     assert_eq!(attention.dependents_of(&keycloak), ["SSO", "Git"]);
-    let once = Window::Once { from: "2027-03-01T00:00:00Z".parse().unwrap(), until: "2027-03-02T00:00:00Z".parse().unwrap() };
+    let once = Times::Once { from: "2027-03-01T00:00:00Z".parse().unwrap(), until: "2027-03-02T00:00:00Z".parse().unwrap() };
     assert_eq!(attention.maintenance[0].when, once, "a day is the whole of it");
-    let weekly = Window::Weekly { weekdays: vec![1, 7], minute: 150, zone: "Europe/Zurich".into(), seconds: 2_700 };
+    let weekly = Times::Weekly { weekdays: vec![1, 7], minute: 150, zone: "Europe/Zurich".into(), seconds: 2_700 };
     assert_eq!(attention.maintenance[1].when, weekly);
     assert_eq!(attention.awaited[0].until, "2027-03-02T00:00:00Z".parse().unwrap(), "by that day");
     assert_eq!(attention.awaited[1].what, AwaitedWhat::Subject(Subjects("pg/home/dev/*".into())));

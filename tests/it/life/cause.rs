@@ -1,4 +1,4 @@
-use dalsegno::domain::{Finding, Quiet, Severity};
+use dalsegno::domain::{Finding, Silence, Severity};
 
 use super::{Site, at, blind, db, finding, store, words};
 
@@ -24,7 +24,7 @@ fn a_bucket_that_is_gone_does_not_page_for_forty_databases() {
     for minute in [5, 10, 60, 600] {
         assert!(site.pass(at(minute), &found).is_empty(), "minute {minute}");
     }
-    assert!(matches!(site.quiet_of(&silent[0].key()), Some(Quiet::Explained { by }) if *by == outage().key()));
+    assert!(matches!(site.quiet_of(&silent[0].key()), Some(Silence::Explained { by }) if *by == outage().key()));
 }
 
 #[test]

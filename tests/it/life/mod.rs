@@ -9,7 +9,7 @@ mod weighing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dalsegno::domain::{
-    Ack, Attention, Change, Ended, Finding, FindingKey, Heard, Notice, Quiet, Severity, Subject, SubjectKind,
+    Ack, Attention, Change, Ended, Finding, FindingKey, Heard, Notice, Silence, Severity, Subject, SubjectKind,
 };
 use dalsegno::policy::life::{Lived, live};
 use jiff::{SignedDuration, Timestamp};
@@ -110,7 +110,7 @@ impl Site {
         });
     }
 
-    fn quiet_of(&self, key: &FindingKey) -> Option<&Quiet> {
+    fn quiet_of(&self, key: &FindingKey) -> Option<&Silence> {
         self.heard.alerts.iter().find(|alert| &alert.key() == key).and_then(|alert| alert.quiet.as_ref())
     }
 }

@@ -1,9 +1,9 @@
-use dalsegno::domain::{Attention, Maintenance, Quiet, Subjects, Told, Window};
+use dalsegno::domain::{Attention, Maintenance, Silence, Subjects, Told, Times};
 
 use super::{Site, at, critical, db, finding, warning, words};
 
 fn window(from: i64, until: i64, subjects: &str) -> Attention {
-    let when = Window::Once { from: at(from), until: at(until) };
+    let when = Times::Once { from: at(from), until: at(until) };
     let maintenance = vec![Maintenance { subjects: vec![Subjects(subjects.into())], reason: "new disks".into(), when }];
     Attention { maintenance, ..Attention::default() }
 }
@@ -13,7 +13,7 @@ fn a_warning_waits_for_the_grace_of_its_policy_and_a_critical_does_not() {
     let mut site = Site::default();
     site.attention.grace_seconds.insert(db("app"), 1_800.0);
     assert!(site.pass(at(0), &[warning("base-backup-too-old")]).is_empty());
-    assert!(matches!(site.quiet_of(&warning("base-backup-too-old").key()), Some(Quiet::Grace { until }) if *until == at(30)));
+    assert!(matches!(site.quiet_of(&warning("base-backup-too-old").key()), Some(Silence::Grace { until }) if *until == at(30)));
     assert!(site.pass(at(25), &[warning("base-backup-too-old")]).is_empty());
     assert_eq!(words(&site.pass(at(30), &[warning("base-backup-too-old")])), ["new warning base-backup-too-old"]);
     let mut other = Site { attention: site.attention.clone(), ..Site::default() };
@@ -38,7 +38,7 @@ fn what_is_acknowledged_is_not_said_until_the_acknowledgement_ends() {
     for minute in [5, 30, 55] {
         assert!(site.pass(at(minute), &[warning("wal-gap")]).is_empty());
     }
-    assert!(matches!(site.quiet_of(&warning("wal-gap").key()), Some(Quiet::Acknowledged { author, .. }) if author == "vera"));
+    assert!(matches!(site.quiet_of(&warning("wal-gap").key()), Some(Silence::Acknowledged { author, .. }) if author == "vera"));
     let notices = site.pass(at(60), &[warning("wal-gap")]);
     assert_eq!(notices[0].told, Told::Still);
     assert!(notices[0].because.as_deref().unwrap().contains("vera"), "{:?}", notices[0].because);
@@ -93,16 +93,16 @@ fn what_was_told_before_and_ended_inside_a_window_is_said_to_be_over_after_it() 
 #[test]
 fn a_window_of_the_week_opens_on_its_days_in_its_zone_and_reaches_over_midnight() {
     // 2026-09-30 is a Wednesday; Zurich is two hours ahead of UTC then.
-    let window = Window::Weekly { weekdays: vec![3], minute: 23 * 60, zone: "Europe/Zurich".into(), seconds: 2 * 3_600 };
+    let window = Times::Weekly { weekdays: vec![3], minute: 23 * 60, zone: "Europe/Zurich".into(), seconds: 2 * 3_600 };
     let open = |text: &str| window.open_until(text.parse().unwrap()).map(|until| until.to_string());
     assert_eq!(open("2026-09-30T20:59:00Z"), None);
     assert_eq!(open("2026-09-30T21:00:00Z").as_deref(), Some("2026-09-30T23:00:00Z"));
     assert_eq!(open("2026-09-30T22:30:00Z").as_deref(), Some("2026-09-30T23:00:00Z"), "it is Thursday in Zurich");
     assert_eq!(open("2026-09-30T23:00:00Z"), None);
     assert_eq!(open("2026-10-01T21:30:00Z"), None, "Thursday evening");
-    let every = Window::Weekly { weekdays: vec![], minute: 0, zone: "UTC".into(), seconds: 60 };
+    let every = Times::Weekly { weekdays: vec![], minute: 0, zone: "UTC".into(), seconds: 60 };
     assert!(every.open_until("2026-10-02T00:00:30Z".parse().unwrap()).is_some());
-    let nowhere = Window::Weekly { weekdays: vec![], minute: 0, zone: "Mars/Olympus".into(), seconds: 86_000 };
+    let nowhere = Times::Weekly { weekdays: vec![], minute: 0, zone: "Mars/Olympus".into(), seconds: 86_000 };
     assert_eq!(nowhere.open_until(at(0)), None, "what is not understood silences nobody");
 }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dalsegno::domain::{Alert, Message, Quiet, Severity};
+use dalsegno::domain::{Alert, Message, Silence, Severity};
 use dalsegno::notify::{Channel, STANDS_FOR, Said, Sent, Way, message, send, test_message};
 use jiff::Timestamp;
 use lab::Tool;
@@ -44,7 +44,7 @@ fn the_labels_are_its_key_and_the_severity() {
     let mut alert = ill(Severity::Critical);
     alert.dependents = vec!["SSO".into()];
     let until = at(3_600);
-    alert.quiet = Some(Quiet::Acknowledged { author: "vera".into(), reason: "known".into(), until });
+    alert.quiet = Some(Silence::Acknowledged { author: "vera".into(), reason: "known".into(), until });
     let all = entries(&standing(&channel("http://am.lan"), at(0), &[alert]).unwrap());
     insta::assert_json_snapshot!(all);
 }
