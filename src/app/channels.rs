@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::clusters::access;
 use super::{App, AppError};
 use crate::conductor::Notify;
 use crate::config::{ChannelSettings, WaySettings};
 use crate::domain::{KubeId, Severity};
 use crate::notify::{Channel, Heartbeat, Mail, Means, Way};
+use crate::providers::kubernetes::config::KubernetesSettings;
 use crate::tap::KubeActs;
 use crate::tap::http::{LiveHttp, LiveHttpOptions};
+use crate::tap::kube_live::{KubeLimits, LiveKube};
 
 impl App {
     /// Who is told; `None` when the configuration names nobody. `metrics_file` is one more channel, named on the command line.
@@ -32,10 +35,14 @@ impl App {
         Ok(Some(Notify { channels, heartbeat: settings.heartbeat.clone().map(|url| Heartbeat { url }), means }))
     }
 
-    /// Clusters that Events can be written to.
-    #[expect(clippy::unused_self, reason = "clusters come with their provider")]
+    /// Clusters that Events can be written to. Makes no call.
     fn kube_for_events(&self) -> BTreeMap<KubeId, Arc<dyn KubeActs>> {
-        BTreeMap::new()
+        let wanted = |id: &KubeId| {
+            self.settings().notify.channels.iter().any(|of| matches!(&of.way, WaySettings::Events(cluster) if cluster == id))
+        };
+        let open = |of: &KubernetesSettings| -> Arc<dyn KubeActs> { Arc::new(LiveKube::new(access(of), KubeLimits::default())) };
+        let clusters = self.settings().cnpg.iter().map(|of| &of.kubernetes).filter(|of| wanted(&of.id));
+        clusters.map(|of| (of.id.clone(), open(of))).collect()
     }
 }
 

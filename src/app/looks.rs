@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{App, AppError, stores};
-use crate::conductor::Look;
-use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject};
+use crate::conductor::{Checked, Look};
+use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
 
@@ -42,6 +42,10 @@ impl App {
                 None => {}
             }
         }
+        for (clusters, archives) in self.cnpg() {
+            looks.push(Look { observer: Arc::new(clusters), store: None });
+            looks.push(Look { observer: Arc::new(archives), store: None });
+        }
         if !gaps.is_empty() {
             looks.push(Look { observer: Arc::new(NotConfigured { gaps }), store: None });
         }
@@ -60,10 +64,24 @@ impl App {
         if known.iter().any(|subject| subject.answers_to(name)) || providers.iter().any(|of| of == name) {
             return Ok(());
         }
-        known.sort();
-        known.dedup();
-        let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Err(AppError::NotConfigured { what: "subject", name: name.to_owned(), known })
+        if looks.iter().any(|look| look.observer.discovers()) {
+            // Only a look can tell; see `must_have_met`.
+            return Ok(());
+        }
+        Err(unknown(name, known))
+    }
+
+    /// Refuses a `name` that meant nothing before the look and that nothing answered to in it.
+    pub fn must_have_met(&self, looks: &[Look], checked: &Checked, name: Option<&str>) -> Result<(), AppError> {
+        let Some(name) = name else { return Ok(()) };
+        let known: Vec<Subject> = looks.iter().flat_map(|look| look.observer.covers(&Known::default())).map(|of| of.0).collect();
+        let findings = checked.findings.iter().map(|finding| &finding.subject);
+        let bugs = checked.bugs.iter().map(|(subject, _)| subject);
+        let mut met = known.iter().chain(&checked.seen).chain(findings).chain(bugs);
+        // A cluster that did not answer may hide it: that is said, and is not the same as "there is no such subject".
+        let dark =
+            checked.findings.iter().any(|finding| finding.could_not_look && finding.subject.kind() == SubjectKind::Cluster);
+        if dark || met.any(|subject| subject.answers_to(name)) { Ok(()) } else { Err(unknown(name, known)) }
     }
 
     /// Why the databases that `name` means cannot be used at all: a placeholder, a missing secret.
@@ -85,6 +103,13 @@ impl App {
     fn prefixes(&self, store: &StoreId) -> Vec<Prefix> {
         self.settings().postgres.iter().filter(|of| &of.place.store == store).map(|of| of.place.root()).collect()
     }
+}
+
+fn unknown(name: &str, mut known: Vec<Subject>) -> AppError {
+    known.sort();
+    known.dedup();
+    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    AppError::NotConfigured { what: "subject", name: name.to_owned(), known }
 }
 
 /// Stands for the parts of the configuration that cannot be used: what they cover comes back as gaps, never as silence.

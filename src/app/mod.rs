@@ -5,22 +5,24 @@
 
 mod audits;
 mod channels;
+mod clusters;
 mod drills;
 mod error;
+mod home;
 mod looks;
 mod probes;
 mod recordings;
+pub mod rights;
 mod stores;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 pub use crate::config;
 pub use drills::{Actors, Drills};
 pub use error::AppError;
+pub use home::{Address, Ask, Book, HomeError, Kept, Rewound, SNAPSHOTS_KEPT, Source, from_bucket};
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
 
@@ -34,23 +36,29 @@ pub use crate::restore::VERBS;
 use crate::conductor::Budget;
 use crate::config::{Loaded, Settings};
 use crate::domain::{Expected, StoreId};
-use crate::process::Process;
 use crate::store::Store;
 
 /// Settings, and what was opened from them.
 pub struct App {
     loaded: Loaded,
     stores: BTreeMap<StoreId, Result<Store, crate::store::StoreError>>,
+    kubes: clusters::Kubes,
     seam: recordings::Seam,
 }
 
 impl App {
     /// Reads the configuration as a pass does: placeholders and missing secrets cost the parts they stand in.
     pub fn load(named: &[PathBuf]) -> Result<Self, config::ConfigErrors> {
-        let loaded = config::load(&config::sources(named)?, &environment())?;
+        Self::load_with(&config::sources(named)?, &environment())
+    }
+
+    /// The same, from these files and this environment.
+    pub fn load_with(sources: &[PathBuf], env: &BTreeMap<String, String>) -> Result<Self, config::ConfigErrors> {
+        let loaded = config::load(sources, env)?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
-        Ok(Self { loaded, stores, seam: recordings::Seam::Live })
+        let kubes = clusters::live(&loaded.settings);
+        Ok(Self { loaded, stores, kubes, seam: recordings::Seam::Live })
     }
 
     /// The settings.
@@ -68,15 +76,10 @@ impl App {
         self.settings().state_folder.join("drills")
     }
 
-    /// Opens the ledger; runs of dead processes are closed as interrupted.
-    pub async fn ledger(&self, now: Timestamp) -> Result<Ledger, AppError> {
-        let me = Process::this().map_err(AppError::Process)?;
-        Ok(Ledger::open(&self.settings().state_folder, now, me).await?)
-    }
-
-    /// Whether there is a ledger: to look must not make one.
+    /// Whether there is a ledger: to look must not make one. In a bucket there always may be one.
     pub fn has_ledger(&self) -> bool {
-        self.settings().state_folder.join(crate::ledger::FILE).exists()
+        self.settings().ledger != config::LedgerSettings::Volume
+            || self.settings().state_folder.join(crate::ledger::FILE).exists()
     }
 
     /// A store that was opened with its reading key.

@@ -35,7 +35,7 @@ pub(super) enum Seam {
     /// Out, and into files.
     Recording(PassRecorder),
     /// Nowhere: files answer.
-    Replaying(Arc<dyn TlsCalls>),
+    Replaying(Arc<dyn TlsCalls>, PassReplay),
 }
 
 impl App {
@@ -49,6 +49,7 @@ impl App {
             Ok::<_, StoreError>(Store::over(identity, calls))
         };
         self.stores = self.settings().stores.iter().map(|settings| (settings.id.clone(), open(settings))).collect();
+        self.kubes = super::clusters::recording(std::mem::take(&mut self.kubes), &recorder);
         self.seam = Seam::Recording(recorder);
         self
     }
@@ -62,7 +63,8 @@ impl App {
             let identity = stores::without_authority(settings, &settings.read).identity();
             opened.insert(settings.id.clone(), Ok(Store::over(identity, calls)));
         }
-        Ok(Self { loaded, stores: opened, seam: Seam::Replaying(pass.tls()?) })
+        let kubes = super::clusters::replaying(&loaded.settings, pass)?;
+        Ok(Self { loaded, stores: opened, kubes, seam: Seam::Replaying(pass.tls()?, pass.clone()) })
     }
 
     /// How the certificate of a store's endpoint is looked at.
@@ -70,7 +72,7 @@ impl App {
         match &self.seam {
             Seam::Live => stores::tls(settings),
             Seam::Recording(recorder) => stores::tls(settings).map(|live| recorder.tls(live)),
-            Seam::Replaying(tls) => Some(Arc::clone(tls)),
+            Seam::Replaying(tls, _) => Some(Arc::clone(tls)),
         }
     }
 }
@@ -152,6 +154,7 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
             budgets: &[],
             provider_limit: REPLAY_LIMIT,
             drills: &drills,
+            handed_in: None,
             sweep: &nothing_to_sweep,
             notify: None,
             exit: rule,

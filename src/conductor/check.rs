@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::look::{Look, covers_of, look_in_waves, with_covers};
+use super::look::{Look, covers_of, look_in_waves, with_covers, with_seen};
 use super::outcome::{Counted, ExitRule, exit_of};
-use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Subject};
+use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Subject, SubjectKind};
 use crate::ledger::{Ledger, LedgerError};
 use crate::policy::judge;
 
@@ -73,12 +73,17 @@ pub async fn check(
     let asked_for: BTreeSet<&Subject> = configured.covers.iter().map(|(subject, _)| subject).collect();
     let wanted: Vec<Look> = looks
         .iter()
-        .filter(|look| look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject)))
+        .filter(|look| {
+            look.observer.discovers()
+                || look.observer.covers(&Known::default()).iter().any(|(subject, _)| asked_for.contains(subject))
+        })
         .cloned()
         .collect();
     let seen = look_in_waves(&wanted, Vec::new(), before.memory(), cx, || limit, async |_| Ok(())).await?;
     let (observations, covers) = (seen.observations, seen.covers);
-    let expected = narrowed(with_covers(expected, &covers), subject);
+    let whole = with_seen(expected, &covers, &seen.expects);
+    let asked = Asked::new(subject, &whole);
+    let expected = narrowed(whole, subject);
     let proofs = match before.proofs() {
         Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
@@ -87,9 +92,15 @@ pub async fn check(
     if before.proofs().is_none() {
         judgement.findings.iter_mut().for_each(not_remembered);
     }
+    judgement
+        .findings
+        .retain(|finding| asked.is_meant(&finding.subject) || (finding.could_not_look && asked.may_hide(&finding.subject)));
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
-    let seen: BTreeSet<Subject> =
-        facts.filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect();
+    let seen: BTreeSet<Subject> = facts
+        .filter(|fact| !matches!(fact, Fact::Sample(_)))
+        .map(|fact| fact.subject().clone())
+        .filter(|subject| asked.is_meant(subject))
+        .collect();
     Ok(Checked {
         now: cx.now,
         seconds: begun.elapsed().as_secs_f64(),
@@ -108,6 +119,29 @@ pub(super) fn not_remembered(finding: &mut Finding) {
         "whether a restore was ever proven is not known: no ledger was asked".clone_into(&mut finding.summary);
         "drills are remembered by the ledger, and a check without it knows none".clone_into(&mut finding.cause);
         finding.evidence.clear();
+    }
+}
+
+/// What was asked for, when not all was: an observer that discovers sees more than that.
+struct Asked<'a> {
+    text: Option<&'a str>,
+    below: BTreeSet<Subject>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(text: Option<&'a str>, expected: &Expected) -> Self {
+        let named = |subject: &Subject| text.is_some_and(|text| subject.answers_to(text));
+        let below = expected.rests_on.iter().filter(|(above, _)| named(above)).map(|(_, below)| below.clone()).collect();
+        Self { text, below }
+    }
+
+    fn is_meant(&self, subject: &Subject) -> bool {
+        self.text.is_none_or(|text| subject.answers_to(text)) || self.below.contains(subject)
+    }
+
+    /// A cluster that does not answer may hide what was asked for.
+    fn may_hide(&self, subject: &Subject) -> bool {
+        self.text.is_some() && subject.kind() == SubjectKind::Cluster
     }
 }
 

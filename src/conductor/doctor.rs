@@ -116,7 +116,13 @@ fn words(fact: &Fact, cx: &Cx) -> Vec<String> {
     match fact {
         Fact::Store(store) => of_store(store, cx),
         Fact::Archive(archive) => of_archive(archive, cx),
-        Fact::RecoveryPoint(_) | Fact::Sample(_) | Fact::Drill(_) => Vec::new(),
+        Fact::RecoveryPoint(_)
+        | Fact::Sample(_)
+        | Fact::Series(_)
+        | Fact::Cnpg(_)
+        | Fact::CnpgSite(_)
+        | Fact::AlertRules(_)
+        | Fact::Drill(_) => Vec::new(),
     }
 }
 

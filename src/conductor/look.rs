@@ -1,5 +1,6 @@
 //! Looking: all observers of a wave at once, each inside its own deadline. One that hangs costs its deadline and leaves gaps.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,8 +8,8 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::domain::{
-    Cx, Denied, Expected, Fact, FactKind, Gap, Known, Observation, Observe, ProviderId, REQUESTS_LEFT, Sample, StoreId, Subject,
-    duration_in_words,
+    Cx, Denied, Discovered, Expected, Fact, FactKind, Gap, Known, Observation, Observe, ProviderId, REQUESTS_LEFT, Requests,
+    Sample, StoreId, Subject, duration_in_words,
 };
 
 use crate::ledger::{Ledger, LedgerError};
@@ -125,6 +126,10 @@ pub(super) struct Seen {
     pub(super) observations: Vec<(ProviderId, Observation)>,
     /// What the observers said that they cover, when their wave began.
     pub(super) covers: Vec<(Subject, FactKind)>,
+    /// What they expect of what they discovered.
+    pub(super) expects: Vec<Expected>,
+    /// Requests, by store: of those that were known before, and of those that were not.
+    pub(super) requests: BTreeMap<StoreId, Requests>,
 }
 
 /// First those that need nothing, then those that read what the first saw. `begun` is known before anybody looks; `keep` is given
@@ -137,10 +142,11 @@ pub(super) async fn look_in_waves(
     limit: impl Fn() -> Duration,
     mut keep: impl AsyncFnMut(&Looked) -> Result<(), LedgerError>,
 ) -> Result<Seen, LedgerError> {
-    let mut seen = Seen { observations: begun, covers: Vec::new() };
-    let (first, second): (Vec<&Look>, Vec<&Look>) = looks.iter().partition(|look| look.observer.reads().is_empty());
-    for looks in [first, second] {
+    let mut seen = Seen { observations: begun, covers: Vec::new(), expects: Vec::new(), requests: BTreeMap::new() };
+    let (first, second): (Vec<Look>, Vec<Look>) = looks.iter().cloned().partition(|look| look.observer.reads().is_empty());
+    for mut looks in [first, second] {
         let facts: Vec<Fact> = seen.observations.iter().flat_map(|(_, observation)| observation.facts.clone()).collect();
+        looks.extend(discovered(&looks, &facts));
         let mut asked = Vec::new();
         for look in looks {
             let memory = match ledger {
@@ -149,15 +155,34 @@ pub(super) async fn look_in_waves(
             };
             let known = Known { facts: known_to(look.observer.as_ref(), &facts), memory };
             seen.covers.extend(look.observer.covers(&known));
-            asked.push((look.clone(), known));
+            seen.expects.push(look.observer.expects(&known));
+            asked.push((look, known));
         }
         let mut wave = Wave::start(asked, cx, limit());
         while let Some(looked) = wave.next().await {
             keep(&looked).await?;
+            if let Some(store) = looked.store {
+                *seen.requests.entry(store).or_default() += looked.observation.requests;
+            }
             seen.observations.push((looked.provider, looked.observation));
         }
     }
     Ok(seen)
+}
+
+/// Those of whom nobody knew before the wave. One name looks once: memory is kept by it.
+fn discovered(looks: &[Look], facts: &[Fact]) -> Vec<Look> {
+    let mut names: BTreeSet<ProviderId> = looks.iter().map(|look| look.observer.name()).collect();
+    let mut found = Vec::new();
+    for look in looks.iter().filter(|look| !look.observer.reads().is_empty()) {
+        let known = Known { facts: known_to(look.observer.as_ref(), facts), memory: None };
+        for Discovered { observer, store } in look.observer.more(&known) {
+            if names.insert(observer.name()) {
+                found.push(Look { observer, store });
+            }
+        }
+    }
+    found
 }
 
 /// Facts of the kinds that it reads; and what is left of a budget, which everybody is told.
@@ -169,6 +194,21 @@ fn known_to(observer: &dyn Observe, facts: &[Fact]) -> Vec<Fact> {
 /// What observers cover before anything is known.
 pub(super) fn covers_of(looks: &[Look]) -> Vec<(Subject, FactKind)> {
     looks.iter().flat_map(|look| look.observer.covers(&Known::default())).collect()
+}
+
+/// What is expected, by configuration, by what observers say that they cover, and by what they expect of what they discovered. What the
+/// configuration says of a subject stands.
+pub(super) fn with_seen(expected: &Expected, covers: &[(Subject, FactKind)], expects: &[Expected]) -> Expected {
+    let mut expected = with_covers(expected, covers);
+    for more in expects {
+        for (subject, policy) in &more.policies {
+            expected.policies.entry(subject.clone()).or_insert(*policy);
+        }
+        for (above, below) in &more.rests_on {
+            expected.rests_on.entry(above.clone()).or_insert_with(|| below.clone());
+        }
+    }
+    expected
 }
 
 /// What is expected, by configuration and by what observers say that they cover.

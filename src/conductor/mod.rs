@@ -7,6 +7,7 @@
 mod allow;
 mod budget;
 mod check;
+pub mod daemon;
 mod deliver;
 mod doctor;
 pub mod drill;
@@ -22,6 +23,7 @@ mod sight;
 mod status;
 mod tried;
 
+pub use crate::execution::LONGEST_UNDO_SECONDS;
 pub use allow::{drill_guard, sweep_for_pass};
 pub use budget::Budget;
 pub use check::{Before, Checked, check};
@@ -31,5 +33,5 @@ pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
 pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
 pub use say::{Delivery, LATE_AFTER, Notify};
-pub use status::{Line, State, Status, status};
+pub use status::{Line, State, Status, status, usual_interval};
 pub use tried::{Tried, try_channels};

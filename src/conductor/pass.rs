@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::budget::{self, Budget};
 use super::evidence;
-use super::look::{Look, Looked, Seen, look_in_waves, with_covers};
+use super::look::{Look, Looked, Seen, look_in_waves, with_seen};
 use super::metrics;
 use super::outcome::{Counted, ExitRule, exit_of};
 use super::say::{DELIVERED, Delivery, Notify, objects, telling, undeliverable};
@@ -53,6 +53,8 @@ pub struct Pass<'a> {
     pub provider_limit: Duration,
     /// The folder of drills: `<state>/drills`.
     pub drills: &'a Path,
+    /// Evidence that others handed in, laid out as the folder of drills is; `None` = nobody can.
+    pub handed_in: Option<&'a Path>,
     /// Sweeps interrupted drills. Given by `app`, which knows who can take what back.
     pub sweep: &'a (dyn Fn(Cx) -> BoxFuture<'a, Swept> + Send + Sync),
     /// Who is told; `None` = nobody.
@@ -108,7 +110,8 @@ pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> 
 async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result<PassOutcome, LedgerError> {
     let swept = (work.sweep)(cx.clone()).await;
     let mut findings = left_overs(&swept);
-    let not_taken_in = evidence::take_in(work.ledger, work.drills, cx).await?;
+    let folders: Vec<&Path> = std::iter::once(work.drills).chain(work.handed_in).collect();
+    let not_taken_in = evidence::take_in(work.ledger, &folders, cx).await?;
     // What interrupted drills left, and what drills said, is part of what must be seen.
     let own_work_done = swept.stuck.is_empty() && not_taken_in.is_empty();
     findings.extend(not_taken_in);
@@ -119,10 +122,10 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
         }
     };
     let (seen, retried) = tokio::join!(look(work, cx), retry);
-    let (Seen { observations, covers }, retried) = (seen?, retried?);
+    let (Seen { observations, covers, expects, requests }, retried) = (seen?, retried?);
     findings.extend(undeliverable(work.ledger, &retried, cx.now).await?);
 
-    let expected = with_covers(work.expected, &covers);
+    let expected = with_seen(work.expected, &covers, &expects);
     let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &expected, &observations).await?);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
@@ -149,7 +152,7 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
         bugs: judgement.bugs,
         seen: sight.seen.into_iter().collect(),
         swept,
-        requests: requests(work.looks, &observations),
+        requests: requests.into_iter().collect(),
         delivery,
         exit,
     })
@@ -236,18 +239,6 @@ pub(super) async fn proofs(
         }
     }
     Ok(proofs)
-}
-
-fn requests(looks: &[Look], observations: &[(ProviderId, Observation)]) -> Vec<(StoreId, Requests)> {
-    let mut by_store: std::collections::BTreeMap<StoreId, Requests> = std::collections::BTreeMap::new();
-    for look in looks {
-        let name = look.observer.name();
-        if let (Some(store), Some((_, observation))) = (&look.store, observations.iter().find(|(provider, _)| *provider == name))
-        {
-            *by_store.entry(store.clone()).or_default() += observation.requests;
-        }
-    }
-    by_store.into_iter().collect()
 }
 
 fn left_overs(swept: &Swept) -> Vec<Finding> {

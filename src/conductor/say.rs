@@ -77,7 +77,7 @@ pub(super) fn telling(
     committed: &Committed,
 ) -> Telling {
     let Committed { changes, not_looked, heard, .. } = committed;
-    let lived = life::live(now, &expected.attention, &expected.rests_on, changes, not_looked, heard);
+    let lived = life::live(now, expected, changes, not_looked, heard);
     let said = Said { now, notices: &lived.notices, alerts: &lived.alerts, objects };
     let channels = notify.map(|notify| notify.channels.as_slice()).unwrap_or_default();
     let messages = channels.iter().filter_map(|channel| notify::message(channel, about, &said)).collect();

@@ -68,8 +68,10 @@ impl<'a> Sight<'a> {
         if subject.kind() == SubjectKind::Dalsegno {
             return channel_of(subject).is_none_or(|channel| self.channels.working.contains(channel));
         }
-        // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own.
-        if !self.expected.contains(subject) || key.code == "config-placeholder-unresolved" {
+        // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own. What was
+        // discovered is expected by nobody when its discoverer is blind: its gap speaks then.
+        let unknown = !self.expected.contains(subject) && !self.gaps.contains(subject);
+        if unknown || key.code == "config-placeholder-unresolved" {
             return true;
         }
         self.whole(subject) && self.of_store(key) && self.of_archive(key)

@@ -122,7 +122,12 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
     Ok(Status { site: site.to_owned(), now, pass: passes.into_iter().next(), stale, counted, lines })
 }
 
-/// Passes that came to their end, newest first, as many as the interval is learnt from.
+/// The usual time between two passes, learnt from the ledger; an hour while it cannot be.
+pub async fn usual_interval(ledger: &Ledger) -> Result<SignedDuration, LedgerError> {
+    Ok(interval(&done_passes(ledger).await?))
+}
+
+/// The newest passes that came to their end, newest first.
 pub(super) async fn done_passes(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
     let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
     Ok(ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect())

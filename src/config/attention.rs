@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::load::Work;
 use super::mistake::Mistake;
 use super::walk::is_subjects;
-use crate::domain::{Attention, Awaited, AwaitedWhat, Maintenance, Span, Subject, Subjects, Times};
+use crate::domain::{Attention, Awaited, AwaitedWhat, Maintenance, Span, Subjects, Times};
 
 /// A window of maintenance: nothing is said, everything is recorded.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -80,10 +80,9 @@ pub struct AwaitedFragment {
 /// A week: a window that comes each week must be over before the next.
 const LONGEST_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24 - 1);
 
-/// Reads all of it; graces of databases come from their policies.
-pub(super) fn build(work: &mut Work, graces: impl Iterator<Item = (Subject, f64)>, default_grace: f64) -> Attention {
-    let mut attention =
-        Attention { grace_seconds: graces.collect(), default_grace_seconds: default_grace, ..Attention::default() };
+/// Reads all of it. `grace_seconds` is that of `notify`.
+pub(super) fn build(work: &mut Work, grace_seconds: f64) -> Attention {
+    let mut attention = Attention { grace_seconds, ..Attention::default() };
     for (subjects, node) in work.named("dependents") {
         let key = format!("dependents.{subjects}");
         let names: Vec<String> = work.part(&key, &node, &|_| true).unwrap_or_default();

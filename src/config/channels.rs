@@ -254,6 +254,9 @@ pub(super) fn build(work: &mut Work) -> NotifySettings {
     }
     if let Some(of) = fragment.kube_events {
         for cluster in of.clusters {
+            if !build.knows_cluster(&cluster) {
+                continue;
+            }
             put(format!("kube-events/{cluster}"), of.at_least, Some(WaySettings::Events(KubeId(cluster))));
         }
     }
@@ -376,6 +379,20 @@ impl Build<'_> {
             to: of.to,
             ca_pem,
         })))
+    }
+
+    fn knows_cluster(&mut self, cluster: &str) -> bool {
+        let known: Vec<String> = self.work.named("kubernetes").into_iter().map(|(name, _)| name).collect();
+        if !known.iter().any(|name| name == cluster) {
+            let hint = format!(
+                "configured below kubernetes: {}",
+                if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }
+            );
+            let text = format!("there is no Kubernetes cluster \"{cluster}\"");
+            self.refuse("notify.kube-events.clusters", "cluster-unknown", text, hint);
+            return false;
+        }
+        true
     }
 
     fn read_ca(&mut self, key: &str, ca: &std::path::Path) -> Option<Vec<u8>> {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::attention::{AwaitedFragment, MaintenanceFragment};
 use super::channels::NotifyFragment;
-use crate::domain::{Isolation, Span};
+use crate::domain::{Isolation, Mode, Span};
+use crate::providers::cnpg::config::CnpgFragment;
+use crate::providers::kubernetes::config::KubernetesFragment;
 use crate::providers::objectstore::config::StoreFragment;
 use crate::providers::postgres::config::PostgresFragment;
 
@@ -24,15 +26,21 @@ pub struct ConfigFragment {
     pub environment: Option<String>,
     /// Where the ledger and the evidence of drills are kept.
     pub state: StateFragment,
+    /// Where the ledger is at home between passes.
+    pub ledger: LedgerFragment,
     /// Object stores, by name.
     pub stores: BTreeMap<String, StoreFragment>,
     /// PostgreSQL databases whose archives lie in a store, by name.
     pub postgres: BTreeMap<String, PostgresFragment>,
+    /// Kubernetes clusters, by name.
+    pub kubernetes: BTreeMap<String, KubernetesFragment>,
+    /// CloudNativePG, by the name of the Kubernetes cluster that it runs in.
+    pub cnpg: BTreeMap<String, CnpgFragment>,
     /// How drills are run here.
     pub drill: DrillFragment,
     /// Who is told.
     pub notify: NotifyFragment,
-    /// How long a pass may take.
+    /// How long a pass may take, and who makes it.
     pub pass: PassFragment,
     /// What hangs on a subject: named in what is said of it, and a warning about it is critical. {pg/keycloak-db: [SSO, Grafana]}
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -55,6 +63,29 @@ pub struct StateFragment {
     pub folder: Option<PathBuf>,
 }
 
+/// Where the ledger is at home between passes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LedgerFragment {
+    /// volume: in the state folder, and nowhere else. bucket: in a store, so that the machine may be gone after each pass; the
+    /// state folder is then scratch. Default: volume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home: Option<LedgerHome>,
+    /// With home: bucket, the store. Its `own:` says with which key and below which prefix; it must know conditional writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}
+
+/// Where the ledger is at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LedgerHome {
+    /// The state folder.
+    Volume,
+    /// A store.
+    Bucket,
+}
+
 /// How drills are run here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -73,7 +104,7 @@ pub struct DrillFragment {
     pub isolation: Option<Isolation>,
 }
 
-/// How long a pass may take.
+/// How long a pass may take, and who makes it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PassFragment {
@@ -83,4 +114,8 @@ pub struct PassFragment {
     /// One provider; what hangs costs this much. Default: 60s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_deadline: Option<Span>,
+    /// Who makes passes here: cronjob (`dalsegno run`) or daemon (`dalsegno daemon`); the other one refuses. Default: either, not both at
+    /// a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }

@@ -6,8 +6,10 @@
 mod attention;
 mod build;
 mod channels;
+mod clusters;
 mod files;
 mod fragment;
+mod ledger;
 mod load;
 mod mistake;
 mod notice;
@@ -19,20 +21,22 @@ mod schema;
 mod secrets;
 mod settings;
 mod show;
+mod state;
 mod tree;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
 pub use channels::{ChannelSettings, MailSettings, NotifySettings, WaySettings, WebhookSettings};
-pub use fragment::ConfigFragment;
+pub use fragment::{ConfigFragment, LedgerHome};
 pub use load::{Loaded, check, check_without_secrets, load, load_without_secrets};
 pub use mistake::{At, ConfigErrors, Mistake};
 pub use placeholder::{Kind, is_placeholder};
 pub use reference::reference;
 pub use schema::Schema;
-pub use settings::{DrillSettings, PassSettings, Settings};
+pub use settings::{DrillSettings, LedgerSettings, PassSettings, Settings};
 pub use show::shown;
+pub use state::default_state_folder;
 
 /// Where the configuration is looked for when nobody says: the first that is there.
 pub const USUAL_PLACES: [&str; 2] = ["dalsegno.yaml", "/etc/dalsegno"];

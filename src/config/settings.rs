@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::channels::NotifySettings;
-use crate::domain::{Attention, Isolation};
+use crate::domain::{Attention, Isolation, Mode, Prefix, StoreId};
+use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
 
@@ -17,10 +18,14 @@ pub struct Settings {
     pub environment: String,
     /// Holds `ledger.sqlite` and `drills/`.
     pub state_folder: PathBuf,
+    /// Where the ledger is at home.
+    pub ledger: LedgerSettings,
     /// Stores, by name.
     pub stores: Vec<StoreSettings>,
     /// Databases, by name; the store of each is in `stores`.
     pub postgres: Vec<PostgresSettings>,
+    /// CNPG, by Kubernetes cluster.
+    pub cnpg: Vec<CnpgSettings>,
     /// How drills are run here.
     pub drill: DrillSettings,
     /// Who is told.
@@ -29,6 +34,20 @@ pub struct Settings {
     pub pass: PassSettings,
     /// What people decided about alerts.
     pub attention: Attention,
+}
+
+/// Where the ledger is at home between passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LedgerSettings {
+    /// In the state folder.
+    Volume,
+    /// In a store.
+    Bucket {
+        /// Which one. It may be missing among the stores, when it cannot be used.
+        store: StoreId,
+        /// Our prefix there. It is known also where the key to write with is not.
+        prefix: Prefix,
+    },
 }
 
 /// How drills are run here.
@@ -51,4 +70,6 @@ pub struct PassSettings {
     pub deadline: Duration,
     /// One provider.
     pub provider_deadline: Duration,
+    /// Who makes it; `None` = whoever comes.
+    pub mode: Option<Mode>,
 }

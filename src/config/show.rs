@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::channels::WaySettings;
 use super::load::Loaded;
-use super::settings::Settings;
+use super::settings::{LedgerSettings, Settings};
 use crate::domain::{Secret, Span};
+use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::{Keys, StoreSettings};
 use crate::providers::postgres::config::PostgresSettings;
 
@@ -24,8 +25,13 @@ fn settings(settings: &Settings) -> Value {
         "site": settings.site,
         "environment": settings.environment,
         "state": {"folder": settings.state_folder},
+        "ledger": match &settings.ledger {
+            LedgerSettings::Volume => json!({"home": "volume"}),
+            LedgerSettings::Bucket { store, prefix } => json!({"home": "bucket", "store": store, "prefix": prefix}),
+        },
         "stores": settings.stores.iter().map(|store| (store.id.to_string(), shown_store(store))).collect::<serde_json::Map<_, _>>(),
         "postgres": settings.postgres.iter().map(|db| (db.name.clone(), shown_database(db))).collect::<serde_json::Map<_, _>>(),
+        "cnpg": settings.cnpg.iter().map(|of| (of.kubernetes.id.to_string(), shown_cnpg(of))).collect::<serde_json::Map<_, _>>(),
         "drill": {
             "folder": settings.drill.folder,
             "user": settings.drill.user,
@@ -45,7 +51,22 @@ fn settings(settings: &Settings) -> Value {
         "pass": {
             "deadline": Span(settings.pass.deadline),
             "provider-deadline": Span(settings.pass.provider_deadline),
+            "mode": settings.pass.mode,
         },
+    })
+}
+
+fn shown_cnpg(of: &CnpgSettings) -> Value {
+    json!({
+        "subject": of.kubernetes.subject,
+        "environment": of.kubernetes.environment,
+        "kubeconfig": of.kubernetes.kubeconfig,
+        "context": of.kubernetes.context,
+        "namespaces": of.namespaces,
+        "reads": of.reads,
+        "use-their-keys": of.their_keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "stores": of.same_stores,
+        "policy": of.policy,
     })
 }
 

@@ -1,6 +1,5 @@
 //! What people decided about alerts, in the configuration: what hangs on what, windows of maintenance, and what is not there yet.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
@@ -130,12 +129,9 @@ pub struct Attention {
     /// What hangs on subjects.
     #[serde(default)]
     pub dependents: Vec<(Subjects, Vec<String>)>,
-    /// How long a warning must be there before it is said, in seconds, by subject.
+    /// How long a warning must be there before it is said, in seconds, where the policy of its subject says nothing.
     #[serde(default)]
-    pub grace_seconds: BTreeMap<Subject, f64>,
-    /// The same for subjects that have none of their own.
-    #[serde(default)]
-    pub default_grace_seconds: f64,
+    pub grace_seconds: f64,
     /// Windows.
     #[serde(default)]
     pub maintenance: Vec<Maintenance>,
@@ -165,10 +161,5 @@ impl Attention {
             .filter(|window| window.subjects.iter().any(|subjects| subjects.matches(subject)))
             .filter_map(|window| Some((window, window.when.open_until(now)?)))
             .max_by_key(|(_, until)| *until)
-    }
-
-    /// Seconds that a warning about this subject must be there before it is said.
-    pub fn grace_of(&self, subject: &Subject) -> f64 {
-        self.grace_seconds.get(subject).copied().unwrap_or(self.default_grace_seconds)
     }
 }

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, KubeId, KubeName, KubeUid, SecretKey, StoreId, Subject, SystemId};
+use super::{
+    ClaimSeen, CnpgBackup, CnpgSchedule, Condition, ConfiguredLocation, EventSeen, JobSeen, KubeId, KubeName, KubeUid,
+    LastPosition, ObjectStoreSeen, PodSeen, SecretKey, StoreId, Subject, SystemId,
+};
 
 /// A location as a live object spells it: `destinationPath`, endpoint, server name, and where its keys are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,10 @@ pub struct LiveLocation {
     pub wal_compression: Option<String>,
     /// `wal.maxParallel`; `None` = 1.
     pub wal_parallel: Option<u32>,
+    /// `wal.encryption`.
+    pub wal_encryption: Option<String>,
+    /// `data.encryption`.
+    pub data_encryption: Option<String>,
     /// `retentionPolicy`, as written.
     pub retention: Option<String>,
     /// Placeholders that stand in it as values: field path and value.
@@ -128,203 +135,6 @@ pub enum Bootstrap {
     },
 }
 
-/// A container of a pod, as far as a backup is concerned.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerSeen {
-    /// Its name.
-    pub name: String,
-    /// It is an init container (a sidecar is one with `restartPolicy: Always`).
-    pub init: bool,
-    /// Its image.
-    pub image: Option<String>,
-    /// Names and plain values of its environment; a value by reference is `None`.
-    pub env: BTreeMap<String, Option<String>>,
-    /// Its id, with the scheme: `containerd://…`.
-    pub id: Option<String>,
-    /// Whether it runs; `None` = not said.
-    pub running: Option<bool>,
-    /// Restarts.
-    pub restarts: u32,
-    /// Reason that it waits: `CrashLoopBackOff`.
-    pub waiting: Option<String>,
-    /// Exit code of its last end.
-    pub last_exit: Option<i32>,
-    /// Reason of its last end: `OOMKilled`.
-    pub last_reason: Option<String>,
-}
-
-/// An instance's pod.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodSeen {
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: Option<KubeUid>,
-    /// `cnpg.io/instanceRole`, or the older `role`: `primary`, `replica`. A job's pod has none.
-    pub role: Option<String>,
-    /// The job it belongs to.
-    pub job: Option<String>,
-    /// `status.phase`.
-    pub phase: Option<String>,
-    /// Whether its condition Ready is True.
-    pub ready: Option<bool>,
-    /// The node.
-    pub node: Option<String>,
-    /// When it was made.
-    pub created: Option<Timestamp>,
-    /// Its containers, init containers too.
-    pub containers: Vec<ContainerSeen>,
-    /// The last lines of its log that say ERROR, FATAL or PANIC, newest last; `None` = not read.
-    pub log: Option<Vec<String>>,
-}
-
-/// A volume claim of an instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClaimSeen {
-    /// Its name.
-    pub name: String,
-    /// `cnpg.io/pvcRole`: `PG_DATA`, `PG_WAL`, `PG_TABLESPACE`.
-    pub role: Option<String>,
-    /// `cnpg.io/instanceName`.
-    pub instance: Option<String>,
-    /// `status.phase`.
-    pub phase: Option<String>,
-    /// Bytes asked for.
-    pub requested: Option<u64>,
-    /// Bytes it has.
-    pub capacity: Option<u64>,
-    /// Its storage class.
-    pub class: Option<String>,
-    /// Whether that class lets a volume grow; `None` = not looked at.
-    pub class_expands: Option<bool>,
-    /// Its conditions: `Resizing`, `FileSystemResizePending`.
-    pub conditions: Vec<Condition>,
-}
-
-/// A job of the operator: bootstrap, recovery, join.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobSeen {
-    /// Its name: `pg-main-1-full-recovery`.
-    pub name: String,
-    /// Pods that run.
-    pub active: u32,
-    /// Pods that failed.
-    pub failed: u32,
-    /// Pods that succeeded.
-    pub succeeded: u32,
-    /// When it was made.
-    pub created: Option<Timestamp>,
-    /// Its conditions: `Failed` with `BackoffLimitExceeded`.
-    pub conditions: Vec<Condition>,
-}
-
-/// An event about one of the Cluster's objects.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventSeen {
-    /// Kind and name of what it is about: `Backup pg-main-nightly-20261125030000`.
-    pub about: String,
-    /// The reason: its type (Normal, Warning) tells nothing.
-    pub reason: String,
-    /// For people.
-    pub message: String,
-    /// How often.
-    pub count: u32,
-    /// When last.
-    pub last: Option<Timestamp>,
-}
-
-/// A Backup object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CnpgBackup {
-    /// Its name.
-    pub name: String,
-    /// `cluster.name`.
-    pub cluster: String,
-    /// The ScheduledBackup it came from.
-    pub schedule: Option<String>,
-    /// `method`: `barmanObjectStore` when it does not say.
-    pub method: String,
-    /// `status.phase`; `None` = not yet seen by the operator.
-    pub phase: Option<String>,
-    /// When it was made.
-    pub created: Option<Timestamp>,
-    /// `startedAt`.
-    pub started: Option<Timestamp>,
-    /// `stoppedAt`.
-    pub stopped: Option<Timestamp>,
-    /// barman's id.
-    pub backup_id: Option<String>,
-    /// First segment it needs.
-    pub begin_wal: Option<String>,
-    /// Last segment it needs.
-    pub end_wal: Option<String>,
-    /// The server name it went to.
-    pub server: Option<String>,
-    /// The destination it went to.
-    pub destination: Option<String>,
-    /// The pod it runs on.
-    pub pod: Option<String>,
-    /// The container it runs in, with the scheme.
-    pub container: Option<String>,
-    /// Major version of the server.
-    pub major: Option<u32>,
-    /// `status.error`, or the command's error.
-    pub error: Option<String>,
-}
-
-/// A ScheduledBackup object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CnpgSchedule {
-    /// Its name.
-    pub name: String,
-    /// `cluster.name`.
-    pub cluster: String,
-    /// `schedule`, as written: six fields, or a word.
-    pub expression: String,
-    /// `suspend`.
-    pub suspended: bool,
-    /// `immediate`.
-    pub immediate: bool,
-    /// `method`.
-    pub method: String,
-    /// When it was made.
-    pub created: Option<Timestamp>,
-    /// `lastCheckTime`.
-    pub last_check: Option<Timestamp>,
-    /// `lastScheduleTime`.
-    pub last_run: Option<Timestamp>,
-    /// `nextScheduleTime`.
-    pub next_run: Option<Timestamp>,
-    /// `status.error`.
-    pub error: Option<String>,
-}
-
-/// What an ObjectStore says that it holds for one server. It comes from the catalogue: it does not prove that the WAL is unbroken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryWindowSeen {
-    /// `firstRecoverabilityPoint`.
-    pub first: Option<Timestamp>,
-    /// `lastSuccessfulBackupTime`, either spelling.
-    pub last_success: Option<Timestamp>,
-    /// `lastFailedBackupTime`.
-    pub last_failure: Option<Timestamp>,
-}
-
-/// An ObjectStore that a Cluster writes to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObjectStoreSeen {
-    /// Its name, in the Cluster's namespace.
-    pub name: String,
-    /// `metadata.generation`.
-    pub generation: Option<u64>,
-    /// When its spec last changed, as far as the API tells (managed fields).
-    pub changed: Option<Timestamp>,
-    /// `instanceSidecarConfiguration.env`: plain values.
-    pub sidecar_env: BTreeMap<String, Option<String>>,
-    /// `status.serverRecoveryWindow`.
-    pub windows: BTreeMap<String, RecoveryWindowSeen>,
-}
-
 /// What a look at one CNPG Cluster showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CnpgFact {
@@ -362,6 +172,8 @@ pub struct CnpgFact {
     pub image: Option<String>,
     /// PostgreSQL's major version, by image or status; `None` = neither tells.
     pub major: Option<u32>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
     /// Its conditions.
     pub conditions: Vec<Condition>,
     /// Who archives WAL, by the spec: every in-tree store and every barman plugin entry, enabled or not.
@@ -412,20 +224,94 @@ pub struct CnpgFact {
     pub schedules: Option<Vec<CnpgSchedule>>,
     /// ObjectStores that its archivers name.
     pub object_stores: Vec<ObjectStoreSeen>,
+    /// `status.firstRecoverabilityPointByMethod`: method → time. Deprecated, and not kept by plugins.
+    pub first_points: BTreeMap<String, Timestamp>,
+    /// Version of the operator, as its pods say.
+    pub operator: Option<String>,
+    /// Annotation `cnpg.io/reconciliationLoop` is `disabled`.
+    pub reconcile_disabled: bool,
+    /// Where our own configuration says that this database's archive lies; `None` = it does not say, and the live objects are believed.
+    pub configured: Option<ConfiguredLocation>,
+    /// How far it had written when that was last known, this look or an earlier one.
+    pub last_position: Option<LastPosition>,
+    /// Completed Backups of the last look that are gone now, by name; `None` = there was none, or Backups were not looked at.
+    pub backups_gone: Option<Vec<String>>,
 }
 
 impl CnpgFact {
+    /// A Cluster of which nothing but its name is known.
+    pub const fn bare(subject: Subject, kube: KubeId, cluster: KubeName) -> Self {
+        Self {
+            subject,
+            kube,
+            cluster,
+            uid: None,
+            created: None,
+            deleting: None,
+            phase: None,
+            phase_reason: None,
+            instances: 0,
+            ready_instances: None,
+            current_primary: None,
+            target_primary: None,
+            target_primary_since: None,
+            system_id: None,
+            timeline: None,
+            image: None,
+            major: None,
+            labels: BTreeMap::new(),
+            conditions: Vec::new(),
+            archivers: Vec::new(),
+            retention: None,
+            volume_snapshots: false,
+            externals: Vec::new(),
+            bootstrap: Bootstrap::Initdb { database: None, owner: None, wal_segment_mb: None },
+            replica_of: None,
+            skip_wal_archiving: None,
+            skip_empty_archive_check: false,
+            hibernated: false,
+            fenced: Vec::new(),
+            no_default_queries: false,
+            storage: None,
+            wal_storage: None,
+            parameters: BTreeMap::new(),
+            managed_roles: Vec::new(),
+            app_secret: None,
+            tablespaces: Vec::new(),
+            pods: None,
+            claims: None,
+            jobs: None,
+            events: None,
+            backups: None,
+            schedules: None,
+            object_stores: Vec::new(),
+            first_points: BTreeMap::new(),
+            operator: None,
+            reconcile_disabled: false,
+            configured: None,
+            last_position: None,
+            backups_gone: None,
+        }
+    }
+
+    /// Who archives WAL, of those that the spec names: a plugin that is declared to, else the in-tree store, else a plugin that is on and
+    /// says nothing (it archives when its sidecar is there).
+    pub fn writer(&self) -> Option<&ArchiveRef> {
+        let rank = |archiver: &ArchiveRef| match archiver {
+            ArchiveRef::Plugin { enabled: false, .. } | ArchiveRef::Plugin { declared_archiver: Some(false), .. } => None,
+            ArchiveRef::Plugin { declared_archiver: Some(true), .. } => Some(0),
+            ArchiveRef::InTree { .. } => Some(1),
+            ArchiveRef::Plugin { .. } => Some(2),
+        };
+        self.archivers
+            .iter()
+            .filter_map(|archiver| Some((rank(archiver)?, archiver)))
+            .min_by_key(|(rank, _)| *rank)
+            .map(|of| of.1)
+    }
+
     /// The condition of a type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
-}
-
-/// What Prometheus rules of the site watch of archiving.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AlertRulesFact {
-    /// The Kubernetes cluster: `cluster/<site>/<name>`.
-    pub subject: Subject,
-    /// PrometheusRule object, alert name, expression: those that name a metric of CNPG or of the barman plugin.
-    pub rules: Vec<(String, String, String)>,
 }

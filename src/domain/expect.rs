@@ -21,6 +21,9 @@ pub struct Policy {
     pub retention_seconds: Option<f64>,
     /// How long after its end a backup may still wait for its last segment (archive_timeout plus upload).
     pub archive_timeout_seconds: Option<f64>,
+    /// How long a warning must be there before somebody is told; `None` = as for everything.
+    #[serde(default)]
+    pub grace_seconds: Option<f64>,
 }
 
 /// A value in the configuration that nobody filled in: `TBD-…`, `${…}`, `CHANGEME`, `<…>`, `example.com` in an endpoint.

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AlertRulesFact, ArchiveFact, CnpgFact, Evidence, RecoveryPoint, Series, StoreFact, StoreId, StorePart, Subject, SubjectKind,
+    AlertRulesFact, ArchiveFact, CnpgFact, CnpgSiteFact, Evidence, RecoveryPoint, Series, StoreFact, StoreId, StorePart, Subject,
+    SubjectKind,
 };
 
 /// The kinds of facts; a provider names those of the first wave that it needs, a gap names the one that is missing.
@@ -25,6 +26,8 @@ pub enum FactKind {
     Series,
     /// A CNPG Cluster, as the API server shows it.
     Cnpg,
+    /// What a Kubernetes cluster shows of CNPG beside its Clusters.
+    CnpgSite,
     /// Alert rules of a Kubernetes cluster.
     AlertRules,
     /// What a drill found.
@@ -49,6 +52,8 @@ pub enum Fact {
     Series(Series),
     /// A CNPG Cluster.
     Cnpg(Box<CnpgFact>),
+    /// What a Kubernetes cluster shows of CNPG beside its Clusters.
+    CnpgSite(Box<CnpgSiteFact>),
     /// Alert rules of a Kubernetes cluster.
     AlertRules(Box<AlertRulesFact>),
     /// The evidence of a finished drill, taken in from its file.
@@ -65,6 +70,7 @@ impl Fact {
             Self::Sample(_) => FactKind::Sample,
             Self::Series(_) => FactKind::Series,
             Self::Cnpg(_) => FactKind::Cnpg,
+            Self::CnpgSite(_) => FactKind::CnpgSite,
             Self::AlertRules(_) => FactKind::AlertRules,
             Self::Drill(_) => FactKind::Drill,
         }
@@ -79,6 +85,7 @@ impl Fact {
             Self::Sample(fact) => &fact.subject,
             Self::Series(fact) => &fact.subject,
             Self::Cnpg(fact) => &fact.subject,
+            Self::CnpgSite(fact) => &fact.subject,
             Self::AlertRules(fact) => &fact.subject,
             Self::Drill(fact) => &fact.subject,
         }

@@ -9,6 +9,8 @@ mod archive;
 mod attention;
 mod check;
 mod cnpg;
+mod cnpg_seen;
+mod cnpg_site;
 mod code;
 mod complaint;
 mod digest;
@@ -20,10 +22,13 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+mod mode;
 mod nearest;
 mod observe;
 mod place;
+mod placeholder;
 mod point;
+mod rbac;
 mod secret;
 mod series;
 mod span;
@@ -44,10 +49,11 @@ pub use archive::{
 };
 pub use attention::{Attention, Awaited, AwaitedWhat, Maintenance, Subjects, Times};
 pub use check::{Expectation, SqlCheck};
-pub use cnpg::{
-    AlertRulesFact, ArchiveRef, Bootstrap, ClaimSeen, CnpgBackup, CnpgFact, CnpgSchedule, ContainerSeen, EventSeen,
-    ExternalCluster, JobSeen, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryTarget, RecoveryWindowSeen,
+pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
+pub use cnpg_seen::{
+    ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
 };
+pub use cnpg_site::{AlertRulesFact, CnpgGone, CnpgSiteFact, ConfiguredLocation, LastPosition, normal_endpoint};
 pub use code::{CODES, CodeSpec, code};
 pub use complaint::{Complaint, Weight};
 pub use digest::{hex, sha256_hex, unhex};
@@ -62,10 +68,13 @@ pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
 pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
+pub use mode::{Holder, Mode};
 pub use nearest::{nearest, nearest_few};
-pub use observe::{Cx, Observe, Progress, Quiet};
+pub use observe::{Cx, Discovered, Observe, Progress, Quiet};
 pub use place::{ArchivePlace, Place, Prefix, StoreId};
+pub use placeholder::{Kind as ValueKind, is_placeholder};
 pub use point::{Mechanism, RecoveryPoint};
+pub use rbac::{RbacRule, RbacScope};
 pub use secret::{Secret, SecretRef};
 pub use series::Series;
 pub use span::{Span, SpanError};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{FactKind, Known, Observation, ProviderId, RunId};
+use super::{Expected, FactKind, Known, Observation, ProviderId, RunId, StoreId};
 
 /// What every look and every act is given.
 #[derive(Clone)]
@@ -52,4 +52,27 @@ pub trait Observe: Send + Sync {
     fn reads(&self) -> &[FactKind];
     /// Looks. What failed is a gap, so there is no `Result`; the future may be dropped at the deadline.
     async fn observe(&self, cx: &Cx, known: &Known) -> Observation;
+    /// Whether it may find subjects that nobody knows before it has looked: a name that means nothing yet may be one of them.
+    fn discovers(&self) -> bool {
+        false
+    }
+    /// Who else must look, by what the first wave saw: one observer for each thing that was discovered, each with its own memory,
+    /// deadline and budget. Asked when its wave begins; those that come have no others behind them.
+    fn more(&self, _known: &Known) -> Vec<Discovered> {
+        Vec::new()
+    }
+    /// What judging must expect of what it covers, where the configuration cannot say it: policies, and what a subject rests on. Asked
+    /// when its wave begins.
+    fn expects(&self, _known: &Known) -> Expected {
+        Expected::default()
+    }
+}
+
+/// An observer that was not known before the first wave.
+#[derive(Clone)]
+pub struct Discovered {
+    /// Who looks.
+    pub observer: Arc<dyn Observe>,
+    /// The store whose budget its requests use.
+    pub store: Option<StoreId>,
 }

@@ -6,6 +6,7 @@
 
 mod alerts;
 mod column;
+mod copy;
 mod drills;
 mod error;
 mod export;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::About;
 use super::said::{Said, pascal, standing};
 use super::text::tame;
-use crate::domain::{Alert, Silence, Secret, Severity, alert_key};
+use crate::domain::{Alert, Secret, Severity, Silence, alert_key};
 use crate::tap::HttpRequest;
 use crate::tap::http::Base;
 

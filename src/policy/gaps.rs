@@ -99,7 +99,7 @@ fn not_whole(store: &Subject, parts: &[(StorePart, &Gap)]) -> Finding {
 
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
 fn explained(ground: &Ground, gap: &Gap) -> bool {
-    let below = ground.below(&gap.subject);
+    let below = below(ground, gap);
     if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
         return true;
     }
@@ -107,6 +107,12 @@ fn explained(ground: &Ground, gap: &Gap) -> bool {
         return true;
     }
     below.is_some_and(|store| store_is_dark(ground, &store) || told_by_rights(ground, &store, gap))
+}
+
+/// What a gap's subject rests on, when the gap may be its fault: what an API server did not show is not the store's.
+fn below(ground: &Ground, gap: &Gap) -> Option<Subject> {
+    let elsewhere = matches!(gap.what, FactKind::Cnpg | FactKind::CnpgSite | FactKind::AlertRules | FactKind::Series);
+    if elsewhere { None } else { ground.below(&gap.subject) }
 }
 
 /// The store's own look has shown already that the key lacks a right.
@@ -125,7 +131,7 @@ fn store_is_dark(ground: &Ground, store: &Subject) -> bool {
 
 /// The same cause on two subjects of one store, or a cause that only a store can have, is the store's.
 fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
-    let Some(store) = ground.below(&gap.subject) else {
+    let Some(store) = below(ground, gap) else {
         let side = if gap.subject.kind() == SubjectKind::Store { Side::Store } else { Side::Other };
         return (gap.subject.clone(), cause_of(gap, side));
     };
@@ -134,9 +140,7 @@ fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
     let shared = ground
         .gaps
         .iter()
-        .filter(|other| {
-            ground.below(&other.subject).as_ref() == Some(&store) && cause_of(other, Side::Store).code == as_store.code
-        })
+        .filter(|other| below(ground, other).as_ref() == Some(&store) && cause_of(other, Side::Store).code == as_store.code)
         .map(|other| &other.subject)
         .collect::<BTreeSet<_>>();
     if shared.len() > 1 || OF_THE_STORE.contains(&cause.code) { (store, as_store) } else { (gap.subject.clone(), cause) }

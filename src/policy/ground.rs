@@ -1,13 +1,13 @@
 //! The ground a rule stands on: the facts of the pass sorted by kind, with the questions that rules ask of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::Proof;
 use crate::domain::{
-    ArchiveFact, BackupStatus, BaseBackup, Expected, Fact, FactKind, Finding, Gap, Observation, Policy, ProviderId, Severity,
-    StoreFact, Subject, code,
+    AlertRulesFact, ArchiveFact, BackupStatus, BaseBackup, CnpgFact, CnpgSiteFact, Expected, Fact, FactKind, Finding, Gap,
+    Observation, Policy, ProviderId, Sample, Series, Severity, StoreFact, Subject, code,
 };
 
 pub(super) const MINUTE: f64 = 60.0;
@@ -26,6 +26,13 @@ pub(super) struct Ground<'a> {
     pub(super) expected: &'a Expected,
     pub(super) stores: Vec<&'a StoreFact>,
     pub(super) archives: Vec<&'a ArchiveFact>,
+    pub(super) cnpg: Vec<&'a CnpgFact>,
+    pub(super) cnpg_sites: Vec<&'a CnpgSiteFact>,
+    pub(super) alert_rules: Vec<&'a AlertRulesFact>,
+    /// The newest sample of this pass, by subject and metric.
+    samples: BTreeMap<(&'a Subject, &'a str), &'a Sample>,
+    /// Every series, by subject and metric: the longest first.
+    series: BTreeMap<(&'a Subject, &'a str), Vec<&'a Series>>,
     pub(super) gaps: Vec<&'a Gap>,
     pub(super) proofs: Vec<Proof>,
     known: BTreeSet<(Subject, FactKind)>,
@@ -43,6 +50,11 @@ impl<'a> Ground<'a> {
             expected,
             stores: Vec::new(),
             archives: Vec::new(),
+            cnpg: Vec::new(),
+            cnpg_sites: Vec::new(),
+            alert_rules: Vec::new(),
+            samples: BTreeMap::new(),
+            series: BTreeMap::new(),
             gaps: Vec::new(),
             proofs: proofs.to_vec(),
             known: BTreeSet::new(),
@@ -54,7 +66,14 @@ impl<'a> Ground<'a> {
                     Fact::Store(store) => ground.stores.push(store),
                     Fact::Archive(archive) => ground.archives.push(archive),
                     Fact::Drill(evidence) => ground.proofs.push(Proof::from(evidence.as_ref())),
-                    Fact::RecoveryPoint(_) | Fact::Sample(_) => {}
+                    Fact::Cnpg(cluster) => ground.cnpg.push(cluster),
+                    Fact::CnpgSite(site) => ground.cnpg_sites.push(site),
+                    Fact::AlertRules(rules) => ground.alert_rules.push(rules),
+                    Fact::Sample(sample) => ground.take_sample(sample),
+                    Fact::Series(series) => {
+                        ground.series.entry((&series.subject, series.metric.as_str())).or_default().push(series);
+                    }
+                    Fact::RecoveryPoint(_) => {}
                 }
             }
             for gap in &observation.gaps {
@@ -65,7 +84,57 @@ impl<'a> Ground<'a> {
         ground.proofs.sort_by_key(|proof| proof.at);
         ground.stores.sort_by(|a, b| a.subject.cmp(&b.subject));
         ground.archives.sort_by(|a, b| a.subject.cmp(&b.subject));
+        ground.cnpg.sort_by(|a, b| a.subject.cmp(&b.subject));
+        ground.alert_rules.sort_by(|a, b| a.subject.cmp(&b.subject));
+        for of_one in ground.series.values_mut() {
+            of_one.sort_by_key(|series| std::cmp::Reverse(series.points.len()));
+        }
         ground
+    }
+
+    /// Two sources may tell the same number in one pass: the newer one stands.
+    fn take_sample(&mut self, sample: &'a Sample) {
+        let known = self.samples.entry((&sample.subject, sample.metric.as_str())).or_insert(sample);
+        if known.at < sample.at {
+            *known = sample;
+        }
+    }
+
+    /// The newest sample that this pass has of a metric. Not a number is not a sample: CNPG's exporter says NaN for what it does not have.
+    pub(super) fn sample(&self, subject: &Subject, metric: &str) -> Option<&'a Sample> {
+        self.samples.get(&(subject, metric)).copied().filter(|sample| sample.value.is_finite())
+    }
+
+    /// Its value.
+    pub(super) fn value(&self, subject: &Subject, metric: &str) -> Option<f64> {
+        self.sample(subject, metric).map(|sample| sample.value)
+    }
+
+    /// What is known of a metric over time: the longest of what the sources tell.
+    pub(super) fn series(&self, subject: &Subject, metric: &str) -> Option<&'a Series> {
+        self.series.get(&(subject, metric))?.first().copied()
+    }
+
+    /// By how much a metric grew from its value at least `back` seconds ago to its newest, with the seconds between the two. `None` when
+    /// nothing that old is known: two passes a minute apart tell nothing about a trend.
+    pub(super) fn growth(&self, subject: &Subject, metric: &str, back: f64) -> Option<(f64, f64)> {
+        let points = &self.series(subject, metric)?.points;
+        let last = points.last().map(|(at, value)| (*at, *value));
+        let now = self.sample(subject, metric).map(|sample| (sample.at, sample.value));
+        let (at, value) = now.into_iter().chain(last).max_by_key(|(at, _)| *at)?;
+        let seconds = |then: Timestamp| at.duration_since(then).as_secs_f64();
+        let (then, before) = points.iter().rev().find(|(then, old)| seconds(*then) >= back && old.is_finite())?;
+        Some((value - before, seconds(*then)))
+    }
+
+    /// The Cluster that a subject is, when its API server was read.
+    pub(super) fn cluster_of(&self, subject: &Subject) -> Option<&'a CnpgFact> {
+        self.cnpg.iter().find(|cluster| &cluster.subject == subject).copied()
+    }
+
+    /// The archive of a subject, when its store was read.
+    pub(super) fn archive_of(&self, subject: &Subject) -> Option<&'a ArchiveFact> {
+        self.archives.iter().find(|archive| &archive.subject == subject).copied()
     }
 
     /// What should have come back and did not. A placeholder explains its own part, and what rests on it.

@@ -8,6 +8,7 @@
 mod archive;
 mod backups;
 mod clears;
+mod cnpg;
 mod gaps;
 mod ground;
 pub mod life;
@@ -107,6 +108,7 @@ pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, O
         findings.extend(backups::judge(&ground, archive));
     }
     findings.extend(recovery::judge(&ground));
+    findings.extend(cnpg::judge(&ground));
     Judgement { findings: merged(life::weigh(now, expected, observations, merged(findings))), bugs: ground.uncovered() }
 }
 

@@ -1,4 +1,6 @@
 //! One folder per outside system; each owns its configuration fragment.
 
+pub mod cnpg;
+pub mod kubernetes;
 pub mod objectstore;
 pub mod postgres;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::CallError;
+use super::{CallError, FailureKind};
 
 /// A kind of object, as the API's paths spell it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -85,6 +85,25 @@ pub struct KubeDelete {
     pub propagation: &'static str,
 }
 
+/// Calls that were made, by kind. A retried call counts once; each page of a list counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KubeCounts {
+    /// `/version` and `/apis`.
+    pub about: u64,
+    /// Pages of lists.
+    pub pages: u64,
+    /// Single objects.
+    pub gets: u64,
+    /// Logs.
+    pub logs: u64,
+    /// Through the proxy of a pod or a node.
+    pub proxied: u64,
+    /// Calls that change.
+    pub acts: u64,
+    /// Repeats after an answer that may pass (429, 5xx, 401).
+    pub repeats: u64,
+}
+
 /// A two-way stream to a port of a pod.
 pub trait KubeStream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> KubeStream for T {}
@@ -109,6 +128,56 @@ pub trait KubeCalls: Send + Sync {
 
     /// GET through the API server's proxy of a node: `stats/summary`.
     async fn node_proxy(&self, node: &str, path: &str) -> Result<Bytes, CallError>;
+
+    /// Calls made so far; a form that makes none counts none.
+    fn counts(&self) -> KubeCounts {
+        KubeCounts::default()
+    }
+}
+
+/// What a recording may keep of what an API server answers. Those who know the wire types decide: a field that nobody reads is never
+/// stored, and a Secret never is.
+pub trait KeepKube: Send + Sync {
+    /// Whether objects of this kind are kept at all.
+    fn keeps(&self, of: &Resource) -> bool;
+    /// What is kept of an object; `None` = its name only.
+    fn object(&self, of: &Resource, object: &Value) -> Option<Value>;
+    /// What is kept of a log.
+    fn log(&self, text: &str) -> Option<String>;
+    /// What is kept of an exporter's answer.
+    fn metrics(&self, text: &str) -> Option<String>;
+    /// What is kept of a kubelet's `stats/summary`.
+    fn kubelet(&self, body: &Value) -> Option<Value>;
+}
+
+/// Lists to the end, page by page. A token that has expired on the way (410) makes it begin again, once; more than `most` objects are
+/// an error, never a short list.
+pub async fn list_whole(kube: &dyn KubeCalls, of: &Resource, ask: &KubeAsk, most: usize) -> Result<Vec<Value>, CallError> {
+    let mut begun_again = false;
+    let mut items = Vec::new();
+    let mut token = None;
+    loop {
+        let page = kube.list(of, &KubeAsk { token: token.clone(), ..ask.clone() }).await;
+        match page {
+            Ok(page) => {
+                items.extend(page.items);
+                if items.len() > most {
+                    let detail = format!("{of}: more than {most} objects; they were not read further");
+                    return Err(CallError::new(FailureKind::Cut, detail));
+                }
+                token = page.next.filter(|next| !next.is_empty());
+                if token.is_none() {
+                    return Ok(items);
+                }
+            }
+            Err(error) if error.status == Some(410) && token.is_some() && !begun_again => {
+                begun_again = true;
+                token = None;
+                items.clear();
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The calls that change. Only an act uses them, never a look; they are not recorded.

@@ -14,6 +14,9 @@ pub mod format;
 pub mod http;
 pub mod keep;
 pub mod kube;
+pub mod kube_live;
+mod kube_record;
+mod kube_replay;
 pub mod objects;
 pub mod record;
 mod record_http;
@@ -26,7 +29,9 @@ pub use failure::{Broken, CallError, FailureKind};
 pub use format::RecordingError;
 pub use http::{HttpAnswer, HttpCalls, HttpRequest};
 pub use keep::{Keep, KeepNothing, Kept};
-pub use kube::{KubeAbout, KubeActs, KubeAsk, KubeCalls, KubeDelete, KubePage, KubeStream, Resource};
+pub use kube::{
+    KeepKube, KubeAbout, KubeActs, KubeAsk, KubeCalls, KubeCounts, KubeDelete, KubePage, KubeStream, Resource, list_whole,
+};
 pub use objects::{Answer, ObjectBody, ObjectCalls, Seen};
 pub use record::{PassRecorder, Recorder};
 pub use replay::{PassReplay, Recording};

@@ -41,7 +41,7 @@ impl Recorder {
         let folder = self.root.join(&dir);
         std::fs::create_dir_all(&folder).map_err(|why| RecordingError::Io { path: folder.clone(), why })?;
         self.index.passes.push(Pass { dir, now });
-        Ok(PassRecorder { files: Arc::new(Files::new(folder)), now, stores: Arc::default() })
+        Ok(PassRecorder { files: Arc::new(Files::new(folder)), now, stores: Arc::default(), kubes: Arc::default() })
     }
 
     /// Writes `recording.yaml`, which makes it a recording.
@@ -62,6 +62,7 @@ pub struct PassRecorder {
     pub(super) files: Arc<Files>,
     now: Timestamp,
     stores: Arc<Mutex<Vec<Arc<super::record_store::Notes>>>>,
+    kubes: Arc<Mutex<Vec<Arc<super::kube_record::Notes>>>>,
 }
 
 impl PassRecorder {
@@ -84,10 +85,29 @@ impl PassRecorder {
         Arc::new(super::record_http::RecordingHttp::new(self.files.clone(), provider, inner))
     }
 
+    /// Wraps the reading calls of a Kubernetes cluster, under the name that the configuration gives it.
+    pub fn kube(
+        &self,
+        name: &str,
+        inner: Arc<dyn super::KubeCalls>,
+        keep: Arc<dyn super::KeepKube>,
+    ) -> Arc<dyn super::KubeCalls> {
+        let recording = super::kube_record::RecordingKube::new(self.files.clone(), name, inner, keep);
+        if let Ok(mut kubes) = self.kubes.lock() {
+            kubes.push(recording.notes());
+        }
+        Arc::new(recording)
+    }
+
     /// Writes what is only known at the end. Tells the first file that could not be written.
     pub fn finish(&self) -> Result<(), RecordingError> {
         if let Ok(stores) = self.stores.lock() {
             for notes in stores.iter() {
+                notes.write(&self.files);
+            }
+        }
+        if let Ok(kubes) = self.kubes.lock() {
+            for notes in kubes.iter() {
                 notes.write(&self.files);
             }
         }

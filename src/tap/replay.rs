@@ -74,6 +74,11 @@ impl PassReplay {
         Ok(Arc::new(ReplayingTls { folder: self.folder.join("tls"), denied }))
     }
 
+    /// The reading calls of a Kubernetes cluster, under the name that the configuration gives it.
+    pub fn kube(&self, name: &str) -> Result<Arc<dyn super::KubeCalls>, RecordingError> {
+        Ok(Arc::new(super::kube_replay::ReplayingKube::open(&self.folder, name)?))
+    }
+
     /// The HTTP calls of a provider.
     pub fn http(&self, provider: &str) -> Result<Arc<dyn HttpCalls>, RecordingError> {
         Ok(Arc::new(ReplayingHttp::open(&self.folder, provider)?))

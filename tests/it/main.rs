@@ -11,12 +11,14 @@
 )]
 
 mod archive;
+mod chart;
 mod cli;
 mod conductor;
 mod config;
 mod corpus;
 mod drill;
 mod execution;
+mod home;
 mod house;
 mod ledger;
 mod life;

@@ -17,9 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::{
-    Ack, Alert, Attention, Change, Expected, Finding, FindingKey, Glance, Heard, Notice, Observation, ProviderId, Silence, Subject,
-};
+use crate::domain::{Ack, Alert, Change, Expected, Finding, FindingKey, Glance, Heard, Notice, Observation, ProviderId, Silence};
 use step::{Sight, Step};
 
 /// "Could not look" is said when it is still so after this long: one lost connection calls nobody. Two passes of the usual five minutes.
@@ -62,25 +60,18 @@ pub fn weigh(
 }
 
 /// What is said after a pass. `changes` and `not_looked` are what the ledger made of its findings, `heard` what was said before.
-pub fn live(
-    now: Timestamp,
-    attention: &Attention,
-    rests_on: &BTreeMap<Subject, Subject>,
-    changes: &[Change],
-    not_looked: &BTreeSet<FindingKey>,
-    heard: &Heard,
-) -> Lived {
+pub fn live(now: Timestamp, expected: &Expected, changes: &[Change], not_looked: &BTreeSet<FindingKey>, heard: &Heard) -> Lived {
     let mut before: BTreeMap<FindingKey, Alert> = heard.alerts.iter().map(|alert| (alert.key(), alert.clone())).collect();
     let acks: BTreeMap<&FindingKey, &Ack> = heard.acks.iter().map(|ack| (&ack.key, ack)).collect();
     let roots = cause::roots(changes, &before);
     let mut lived = Lived::default();
     let mut explained: BTreeMap<FindingKey, Vec<FindingKey>> = BTreeMap::new();
     let mut walk = |key: FindingKey, known: Option<Alert>, sight: Sight<'_>, lived: &mut Lived| {
-        let by = cause::explained_by(&key, &sight, known.as_ref(), rests_on, &roots, now);
+        let by = cause::explained_by(&key, &sight, known.as_ref(), &expected.rests_on, &roots, now);
         if let Some(by) = &by {
             explained.entry(by.clone()).or_default().push(key.clone());
         }
-        let step = Step { now, attention, ack: acks.get(&key).copied(), explained_by: by };
+        let step = Step { now, expected, ack: acks.get(&key).copied(), explained_by: by };
         match step.take(known, sight) {
             (None, _) => lived.over.push(key),
             (Some(alert), notice) => {

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{CALM, EASED_AFTER, FLAP_WINDOW, GAP_GRACE, RETURNS, RETURNS_UNSAID, STEADY};
-use crate::domain::{Ack, Alert, Attention, Ended, Finding, FindingKey, Notice, Silence, Severity, Told, duration_in_words};
+use crate::domain::{Ack, Alert, Ended, Expected, Finding, FindingKey, Notice, Severity, Silence, Told, duration_in_words};
 
 /// What the pass saw of it.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Sight<'a> {
 /// What a step is taken by.
 pub(super) struct Step<'a> {
     pub(super) now: Timestamp,
-    pub(super) attention: &'a Attention,
+    pub(super) expected: &'a Expected,
     pub(super) ack: Option<&'a Ack>,
     pub(super) explained_by: Option<FindingKey>,
 }
@@ -44,7 +44,7 @@ impl Step<'_> {
             Some(alert) => self.here(alert, finding),
         };
         alert.finding = finding.clone();
-        alert.dependents = self.attention.dependents_of(&finding.subject);
+        alert.dependents = self.expected.attention.dependents_of(&finding.subject);
         let heard_of = alert.quiet.take();
         alert.quiet = self.quiet(&alert);
         if alert.quiet.is_some() {
@@ -116,7 +116,7 @@ impl Step<'_> {
             return (Some(alert).filter(|_| !forgotten), None);
         }
         let calm = !alert.restless || why == Ended::NotConfigured || self.after(alert.turned) >= CALM;
-        let window = self.attention.maintenance_of(&alert.finding.subject, self.now);
+        let window = self.expected.attention.maintenance_of(&alert.finding.subject, self.now);
         alert.quiet = window.map(|(window, until)| Silence::Maintenance { reason: window.reason.clone(), until });
         if !calm || alert.quiet.is_some() {
             return (Some(alert), None);
@@ -128,7 +128,7 @@ impl Step<'_> {
     /// Why nothing is said of something that is there.
     fn quiet(&self, alert: &Alert) -> Option<Silence> {
         let finding = &alert.finding;
-        if let Some((window, until)) = self.attention.maintenance_of(&finding.subject, self.now) {
+        if let Some((window, until)) = self.expected.attention.maintenance_of(&finding.subject, self.now) {
             return Some(Silence::Maintenance { reason: window.reason.clone(), until });
         }
         let acked = self.ack.filter(|ack| self.now < ack.until && finding.severity <= ack.severity);
@@ -151,7 +151,9 @@ impl Step<'_> {
     }
 
     fn grace(&self, finding: &Finding) -> SignedDuration {
-        let asked = SignedDuration::try_from_secs_f64(self.attention.grace_of(&finding.subject)).unwrap_or_default();
+        let policy = self.expected.policies.get(&finding.subject).and_then(|policy| policy.grace_seconds);
+        let asked = policy.unwrap_or(self.expected.attention.grace_seconds);
+        let asked = SignedDuration::try_from_secs_f64(asked).unwrap_or_default();
         match finding.severity {
             _ if finding.could_not_look => asked.max(GAP_GRACE),
             Severity::Critical => SignedDuration::ZERO,
@@ -193,7 +195,7 @@ impl Step<'_> {
             restless: false,
             quiet: None,
             earlier: Vec::new(),
-            dependents: self.attention.dependents_of(&finding.subject),
+            dependents: self.expected.attention.dependents_of(&finding.subject),
             ended: None,
         }
     }

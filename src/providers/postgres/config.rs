@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::verb_names::ASSERTIONS;
 use crate::domain::{
-    ArchivePlace, Complaint, Expectation, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId, Weight,
+    ArchivePlace, Complaint, Expectation, KubeName, Policy, Prefix, Span, SqlCheck, StoreId, Subject, SubjectKind, SystemId,
+    Weight,
 };
 
 /// How long a user's check may take when nothing is written.
@@ -19,6 +20,9 @@ const CHECK_TIME_LIMIT: Duration = Duration::from_secs(30);
 pub struct PostgresFragment {
     /// Where its archive lies.
     pub archive: ArchiveFragment,
+    /// The CNPG Cluster that it is, as `namespace/name`, where neither its place nor its name tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The system identifier that must come back, in quotes: `pg_controldata` prints it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_id: Option<String>,
@@ -109,8 +113,8 @@ pub struct PostgresSettings {
     pub policy: Policy,
     /// The user's checks.
     pub checks: Vec<SqlCheck>,
-    /// How long a warning must be there before somebody is told, in seconds.
-    pub grace_seconds: Option<f64>,
+    /// The CNPG Cluster that it is, when the configuration says so.
+    pub cluster: Option<KubeName>,
 }
 
 /// The subject of a database.
@@ -132,6 +136,7 @@ impl PostgresFragment {
             drill_every_seconds: seconds(self.policy.drill_every),
             retention_seconds: seconds(self.retention),
             archive_timeout_seconds: seconds(self.archive_timeout),
+            grace_seconds: seconds(self.policy.grace),
         };
         check_policy(&self, &mut complaints);
         let settings = PostgresSettings {
@@ -145,8 +150,8 @@ impl PostgresFragment {
             },
             system_id,
             policy,
-            grace_seconds: seconds(self.policy.grace),
             checks: checks(self.checks, &mut complaints),
+            cluster: self.cluster.as_deref().and_then(|text| check_cluster(text, &mut complaints)),
         };
         (settings, complaints)
     }
@@ -182,6 +187,20 @@ fn check_system_id(text: &str, complaints: &mut Vec<Complaint>) -> Option<System
                 format!("{text:?} is not a system identifier"),
                 "it is a decimal number: select system_identifier from pg_control_system()",
             ));
+            None
+        }
+    }
+}
+
+fn check_cluster(text: &str, complaints: &mut Vec<Complaint>) -> Option<KubeName> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Some(KubeName::new(namespace, name))
+        }
+        _ => {
+            let hint = "write namespace/name, as in keycloak/keycloak-db";
+            let text = format!("{text:?} is not a Cluster");
+            complaints.push(Complaint::new(Weight::Refused, "cluster", "cluster-name-invalid", text, hint));
             None
         }
     }

@@ -1,4 +1,4 @@
-use dalsegno::domain::{Finding, Silence, Severity};
+use dalsegno::domain::{Finding, Severity, Silence};
 
 use super::{Site, at, blind, db, finding, store, words};
 
@@ -6,7 +6,7 @@ fn forty() -> (Site, Vec<Finding>) {
     let mut site = Site::default();
     let databases: Vec<_> = (0..40).map(|n| db(&format!("db-{n}"))).collect();
     for database in &databases {
-        site.rests_on.insert(database.clone(), store());
+        site.expected.rests_on.insert(database.clone(), store());
     }
     let silent = databases.iter().map(|database| finding("wal-archive-silent", database, Severity::Warning)).collect();
     (site, silent)

@@ -9,7 +9,7 @@ mod weighing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dalsegno::domain::{
-    Ack, Attention, Change, Ended, Finding, FindingKey, Heard, Notice, Silence, Severity, Subject, SubjectKind,
+    Ack, Change, Ended, Expected, Finding, FindingKey, Heard, Notice, Severity, Silence, Subject, SubjectKind,
 };
 use dalsegno::policy::life::{Lived, live};
 use jiff::{SignedDuration, Timestamp};
@@ -54,8 +54,7 @@ fn blind(code: &str, subject: &Subject) -> Finding {
 /// A ledger of nothing but open findings and alerts, so that whole months pass in a second.
 #[derive(Default)]
 struct Site {
-    attention: Attention,
-    rests_on: BTreeMap<Subject, Subject>,
+    expected: Expected,
     open: BTreeMap<FindingKey, (Finding, Timestamp)>,
     heard: Heard,
 }
@@ -93,7 +92,7 @@ impl Site {
                 self.open.insert(key, (finding, since));
             }
         }
-        let Lived { alerts, notices, over } = live(now, &self.attention, &self.rests_on, &changes, &not_looked, &self.heard);
+        let Lived { alerts, notices, over } = live(now, &self.expected, &changes, &not_looked, &self.heard);
         self.heard.alerts = alerts;
         self.heard.acks.retain(|ack| !over.contains(&ack.key));
         notices

@@ -1,22 +1,23 @@
-use dalsegno::domain::{Attention, Maintenance, Silence, Subjects, Told, Times};
+use dalsegno::domain::{Attention, Expected, Maintenance, Policy, Silence, Subjects, Times, Told};
 
 use super::{Site, at, critical, db, finding, warning, words};
 
-fn window(from: i64, until: i64, subjects: &str) -> Attention {
+fn window(from: i64, until: i64, subjects: &str) -> Expected {
     let when = Times::Once { from: at(from), until: at(until) };
     let maintenance = vec![Maintenance { subjects: vec![Subjects(subjects.into())], reason: "new disks".into(), when }];
-    Attention { maintenance, ..Attention::default() }
+    Expected { attention: Attention { maintenance, ..Attention::default() }, ..Expected::default() }
 }
 
 #[test]
 fn a_warning_waits_for_the_grace_of_its_policy_and_a_critical_does_not() {
     let mut site = Site::default();
-    site.attention.grace_seconds.insert(db("app"), 1_800.0);
+    let policy = Policy { grace_seconds: Some(1_800.0), ..Policy::default() };
+    site.expected.policies.insert(db("app"), policy);
     assert!(site.pass(at(0), &[warning("base-backup-too-old")]).is_empty());
     assert!(matches!(site.quiet_of(&warning("base-backup-too-old").key()), Some(Silence::Grace { until }) if *until == at(30)));
     assert!(site.pass(at(25), &[warning("base-backup-too-old")]).is_empty());
     assert_eq!(words(&site.pass(at(30), &[warning("base-backup-too-old")])), ["new warning base-backup-too-old"]);
-    let mut other = Site { attention: site.attention.clone(), ..Site::default() };
+    let mut other = Site { expected: site.expected.clone(), ..Site::default() };
     assert_eq!(words(&other.pass(at(0), &[critical("wal-gap")])), ["new critical wal-gap"]);
     let gitea = finding("base-backup-too-old", &db("gitea"), dalsegno::domain::Severity::Warning);
     assert_eq!(other.pass(at(5), &[critical("wal-gap"), gitea]).len(), 1, "another subject has no grace");
@@ -25,7 +26,7 @@ fn a_warning_waits_for_the_grace_of_its_policy_and_a_critical_does_not() {
 #[test]
 fn a_warning_that_turns_critical_inside_its_grace_is_said_at_once() {
     let mut site = Site::default();
-    site.attention.default_grace_seconds = 3_600.0;
+    site.expected.attention.grace_seconds = 3_600.0;
     assert!(site.pass(at(0), &[warning("wal-gap")]).is_empty());
     assert_eq!(words(&site.pass(at(5), &[critical("wal-gap")])), ["new critical wal-gap"]);
 }
@@ -67,7 +68,7 @@ fn an_acknowledgement_ends_with_its_finding() {
 
 #[test]
 fn under_maintenance_nothing_is_said_and_what_is_still_there_afterwards_is() {
-    let mut site = Site { attention: window(0, 60, "pg/home/prod/*"), ..Site::default() };
+    let mut site = Site { expected: window(0, 60, "pg/home/prod/*"), ..Site::default() };
     assert!(site.pass(at(0), &[critical("wal-gap"), warning("base-backup-too-old")]).is_empty());
     assert!(site.pass(at(55), &[critical("wal-gap")]).is_empty(), "one of them ended inside: nobody heard of it");
     let notices = site.pass(at(60), &[critical("wal-gap")]);
@@ -78,13 +79,13 @@ fn under_maintenance_nothing_is_said_and_what_is_still_there_afterwards_is() {
 
 #[test]
 fn other_subjects_are_not_under_maintenance() {
-    let mut site = Site { attention: window(0, 60, "gitea-db"), ..Site::default() };
+    let mut site = Site { expected: window(0, 60, "gitea-db"), ..Site::default() };
     assert_eq!(site.pass(at(0), &[critical("wal-gap")]).len(), 1);
 }
 
 #[test]
 fn what_was_told_before_and_ended_inside_a_window_is_said_to_be_over_after_it() {
-    let mut site = Site { attention: window(10, 60, "*"), ..Site::default() };
+    let mut site = Site { expected: window(10, 60, "*"), ..Site::default() };
     site.pass(at(0), &[critical("wal-gap")]);
     assert!(site.pass(at(15), &[]).is_empty());
     assert_eq!(words(&site.pass(at(65), &[])), ["cleared critical wal-gap"]);

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dalsegno::domain::{Alert, Message, Silence, Severity};
+use dalsegno::domain::{Alert, Message, Severity, Silence};
 use dalsegno::notify::{Channel, STANDS_FOR, Said, Sent, Way, message, send, test_message};
 use jiff::Timestamp;
 use lab::Tool;

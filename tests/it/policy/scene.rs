@@ -155,6 +155,7 @@ pub(crate) fn policy() -> Policy {
         drill_every_seconds: None,
         retention_seconds: Some(2.0 * DAY),
         archive_timeout_seconds: None,
+        grace_seconds: None,
     }
 }
 

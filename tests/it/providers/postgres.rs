@@ -95,7 +95,7 @@ fn settings(bucket: &str, server: &str) -> PostgresSettings {
         system_id: None,
         policy: Policy::default(),
         checks: Vec::new(),
-        grace_seconds: None,
+        cluster: None,
     }
 }
 
