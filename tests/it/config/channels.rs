@@ -3,7 +3,8 @@ use dalsegno::domain::{AwaitedWhat, FactKind, Severity, Subject, SubjectKind, Su
 
 use super::{GOOD, Site};
 
-const ALL: &str = "notify:
+const ALL: &str = "kubernetes: {prod: {}, dev: {}}
+notify:
   grace: 10m
   alertmanager:
     main: {url: \"http://am.lan:9093\", authorization: {env: AM}}
@@ -66,6 +67,7 @@ fn channels_that_cannot_work_are_refused_by_config_check() {
         ("notify: {mail: {team: {server: m, from: a@b, to: [a@b], user: x}}}\n", "one of user and password"),
         ("notify: {mail: {team: {server: m, from: a@b, to: [a@b], ca: gone.pem}}}\n", "cannot be read"),
         ("notify: {ntfy: {phone: {url: {env: AM}}}}\n", "no http:// or https:// URL"),
+        ("notify: {kube-events: {clusters: [prod]}}\n", "no Kubernetes cluster"),
         ("notify: {ntfy: {phone: {url: \"https://x/y\"}}}\n", "a secret stands here as a value"),
     ] {
         let text = refused(more);
