@@ -1,5 +1,5 @@
 # The two commands of this house are `make demo` and `make test`. CI calls .ci/run, which calls these.
-# Needed: a Rust tool chain (rustup reads rust-toolchain.toml), Python 3 with venv, npm.
+# Needed: a Rust tool chain (rustup reads rust-toolchain.toml), Python 3 with venv, npm, Go (1.26 or newer), apt-get.
 
 CARGO ?= cargo
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dalsegno-lab
@@ -26,6 +26,7 @@ lint: ## format and clippy, warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --features dalsegno/lab -- -D warnings
 
+# Kubernetes is built from its Go module once, about ten minutes; KUBEBUILDER_ASSETS with all four programs spares it.
 lab-tools: ## install the lab's servers into $(CACHE)
 	$(CARGO) test --locked --workspace --features dalsegno/lab --no-run
 	target/debug/lab-tools

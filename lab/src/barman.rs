@@ -1,5 +1,6 @@
 //! barman-cloud, the real one: archives, base backups, and the peer's way of restoring.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -189,9 +190,14 @@ impl Barman {
 
     /// The peer's restore of a base backup into an empty folder.
     pub async fn restore(&self, id: &str, to: &Path) -> Result<(), LabError> {
+        self.restore_as(User::same(), id, to).await
+    }
+
+    /// The same as another user, to whom the files then belong.
+    pub async fn restore_as(&self, user: User, id: &str, to: &Path) -> Result<(), LabError> {
         let mut command = self.command("barman-cloud-restore");
         command.arg(self.url()).arg(&self.server).arg(id).arg(to);
-        process::run(command, User::same()).await.map(|_| ())
+        process::run(command, user).await.map(|_| ())
     }
 
     /// The peer's fetch of one segment.
@@ -201,21 +207,38 @@ impl Barman {
         process::run(command, User::same()).await.map(|_| ())
     }
 
+    /// The record of a base backup: the lines of its backup.info.
+    pub async fn record(&self, id: &str) -> Result<BTreeMap<String, String>, LabError> {
+        let bytes = self.client().get(&self.bucket, &self.key(&format!("base/{id}/backup.info"))).await?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
+    }
+
     /// A script for `archive_command` with its own credentials file, as a sidecar has them.
     pub fn archiver(&self, compression: WalCompression) -> Result<Archiver, LabError> {
-        let folder = Folder::new("archiver")?;
-        let archiver = Archiver { folder, keys: self.keys.clone() };
-        archiver.set_credentials(&self.keys)?;
         let flag = compression.flag().unwrap_or_default();
+        let program = format!("barman-cloud-wal-archive' --endpoint-url '{}' --addressing-style path {flag}", self.endpoint);
+        self.script(&program, "\"$1\"", "%p")
+    }
+
+    /// The same for `restore_command`.
+    pub fn restorer(&self) -> Result<Archiver, LabError> {
+        let program = format!("barman-cloud-wal-restore' --endpoint-url '{}' --addressing-style path", self.endpoint);
+        self.script(&program, "\"$1\" \"$2\"", "%f %p")
+    }
+
+    fn script(&self, program: &str, arguments: &str, placeholders: &'static str) -> Result<Archiver, LabError> {
+        let folder = Folder::new("archiver")?;
+        let archiver = Archiver { folder, keys: self.keys.clone(), placeholders };
+        archiver.set_credentials(&self.keys)?;
         let text = format!(
-            "#!/bin/sh\n# archive_command: {url}, server {server}\nset -a; . '{keys}'; set +a\n\
+            "#!/bin/sh\n# {url}, server {server}\nset -a; . '{keys}'; set +a\n\
              export AWS_DEFAULT_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true HOME=/tmp\n\
-             exec '{bin}/barman-cloud-wal-archive' --endpoint-url '{endpoint}' --addressing-style path {flag} '{url}' '{server}' \"$1\"\n",
+             exec '{bin}/{program} '{url}' '{server}' {arguments}\n",
             url = self.url(),
             server = self.server,
             keys = archiver.keys_file().display(),
             bin = self.bin.display(),
-            endpoint = self.endpoint,
         );
         let script = archiver.script();
         fs::write(&script, text).map_err(LabError::file(&script))?;
@@ -224,14 +247,20 @@ impl Barman {
     }
 }
 
-/// An archive_command in a file, and the credentials that it reads at each call.
+/// An archive_command (or restore_command) in a file, and the credentials that it reads at each call.
 #[derive(Debug)]
 pub struct Archiver {
     folder: Folder,
     keys: Keys,
+    placeholders: &'static str,
 }
 
 impl Archiver {
+    /// The folder of its script and credentials.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn script(&self) -> PathBuf {
         self.folder.path().join("archive.sh")
     }
@@ -240,9 +269,9 @@ impl Archiver {
         self.folder.path().join("keys.env")
     }
 
-    /// The text for `archive_command`.
+    /// The text for the setting.
     pub fn command(&self) -> String {
-        format!("{} %p", self.script().display())
+        format!("{} {}", self.script().display(), self.placeholders)
     }
 
     /// Gives it other credentials.

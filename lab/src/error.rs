@@ -56,12 +56,26 @@ pub enum LabError {
     /// A statement that PostgreSQL refused, or a connection that failed.
     #[error("postgres: {0}")]
     Sql(#[from] sqlx::Error),
+    /// A request to a Kubernetes API server that failed.
+    #[error("kubernetes: {0}")]
+    Kube(#[source] Box<kube::Error>),
     /// Anything else, in words.
     #[error("{0}")]
     Other(String),
 }
 
+impl From<kube::Error> for LabError {
+    fn from(error: kube::Error) -> LabError {
+        LabError::Kube(Box::new(error))
+    }
+}
+
 impl LabError {
+    /// Whether an API server said that there is no such object.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, LabError::Kube(error) if matches!(error.as_ref(), kube::Error::Api(status) if status.code == 404))
+    }
+
     /// A file error with its path.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> LabError {
         let path = path.into();

@@ -14,8 +14,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::LabError;
 
+/// Folders of the lab are named so, with the process's id.
+const PREFIX: &str = "dalsegno-lab-";
+
 /// Ends what is noted in `running/` (signal, pid, start time of the process; a pid that has been
-/// given to another process has another start time), then removes the folder.
+/// given to another process has another start time), unmounts what is mounted in the folder, then removes it.
 const JANITOR: &str = r#"
 cat >/dev/null
 started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
@@ -23,6 +26,7 @@ send() { for f in "$1"/running/*; do [ -e "$f" ] || continue; read -r signal pid
   [ "$(started "$pid")" = "$start" ] && kill -s "${2:-$signal}" "$3$pid" 2>/dev/null && found=1; done; }
 found=; send "$1" "" ""
 if [ -n "$found" ]; then sleep 1.5; send "$1" KILL -; fi
+while read -r _ at _; do case "$at" in "$1"/*) umount "$at" 2>/dev/null || umount -l "$at" 2>/dev/null;; esac; done < /proc/self/mounts
 rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }
 "#;
 
@@ -42,8 +46,16 @@ pub fn path() -> Result<&'static Path, LabError> {
         .map_err(|e| LabError::Other(format!("the lab's folder: {e}")))
 }
 
+/// The lab's folder that a path lies in, and the process that it belongs to.
+pub(crate) fn owner(path: &Path) -> Option<(PathBuf, u32)> {
+    let root = std::env::temp_dir();
+    let name = path.strip_prefix(&root).ok()?.components().next()?.as_os_str().to_str()?;
+    let pid = name.strip_prefix(PREFIX)?.parse().ok()?;
+    Some((root.join(name), pid))
+}
+
 fn make() -> std::io::Result<Home> {
-    let path = std::env::temp_dir().join(format!("dalsegno-lab-{}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
     if path.exists() {
         fs::remove_dir_all(&path)?; // of an earlier process with our pid
     }

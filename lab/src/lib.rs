@@ -15,6 +15,11 @@
 //! | R2's refusals, a wrong clock, throttling, locks, half bodies | [`gateway::Gateway`] |
 //! | a slow, cut, hanging or refusing network; TLS with any certificate | [`link::Link`], [`link::tls::TlsFront`] |
 //! | a webhook that records, fails or hangs | [`webhook::Webhook`] |
+//! | strict stand-ins: mail with STARTTLS, ntfy, Pushgateway | [`smtp::Smtp`], [`ntfy::Ntfy`], [`pushgateway::Pushgateway`] |
+//! | Prometheus and Alertmanager, the real ones | [`prometheus::Prometheus`], [`alertmanager::Alertmanager`] |
+//! | a Kubernetes control plane with RBAC, controllers, kwok; an API server that is down, slow or rude | [`kube::Cluster`] |
+//! | CNPG's exporter; Clusters, Backups and recoveries as its operator does them | [`cnpg::exporter::Exporter`], [`cnpg::Actor`] |
+//! | a small volume that can really be full (root) | [`volume::Volume`] |
 //!
 //! ```no_run
 //! # async fn story() -> Result<(), lab::LabError> {
@@ -32,17 +37,28 @@
 //! # let _ = id; Ok(()) }
 //! ```
 
+pub mod alertmanager;
+pub mod authority;
 pub mod barman;
+pub mod cnpg;
 mod error;
+pub mod exposition;
+mod front;
 pub mod gateway;
 pub mod home;
+pub mod kube;
 pub mod link;
+pub mod ntfy;
 mod ports;
 pub mod postgres;
 mod process;
+pub mod prometheus;
+pub mod pushgateway;
 pub mod s3;
 pub mod seaweed;
+pub mod smtp;
 pub mod tools;
+pub mod volume;
 pub mod webhook;
 
 pub use error::LabError;

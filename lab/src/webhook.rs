@@ -1,10 +1,11 @@
-//! An HTTP sink: records what is sent to it, and can fail or hang.
+//! An HTTP sink: records what is sent to it, and can fail or hang. A strict one looks at each request and
+//! answers as the service would that it stands for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 
@@ -44,6 +45,28 @@ impl Received {
     }
 }
 
+impl Received {
+    /// The value of a header, the first of that name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The path without its query.
+    pub fn path_only(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+}
+
+/// What a strict sink says to a request: status, content type and body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: String,
+}
+
+type Service = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
+
 #[derive(Debug)]
 struct State {
     manner: Manner,
@@ -61,9 +84,15 @@ pub struct Webhook {
 impl Webhook {
     /// Starts a sink that answers 200 to everything.
     pub fn start() -> Result<Webhook, LabError> {
+        Webhook::strict(Arc::new(|_| Reply { status: 200, content_type: "text/plain", body: String::new() }))
+    }
+
+    /// Starts a sink that answers as a service does, while its manner is `Status(200)`.
+    pub(crate) fn strict(service: Service) -> Result<Webhook, LabError> {
         let state = Arc::new(Mutex::new(State { manner: Manner::Status(200), received: Vec::new() }));
         let shared = Arc::clone(&state);
-        let app = axum::Router::new().fallback(move |request: Request<Body>| answer(Arc::clone(&shared), request));
+        let app = axum::Router::new()
+            .fallback(move |request: Request<Body>| answer(Arc::clone(&shared), Arc::clone(&service), request));
         let listener = listen()?;
         let port = listener.local_addr().map_err(LabError::file("127.0.0.1"))?.port();
         let task = background()?.spawn(async move {
@@ -72,6 +101,11 @@ impl Webhook {
             }
         });
         Ok(Webhook { port, state, task })
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// `http://127.0.0.1:<port>/<path>`.
@@ -112,7 +146,7 @@ pub(crate) fn listen() -> Result<std::net::TcpListener, LabError> {
     Ok(listener)
 }
 
-async fn answer(state: Arc<Mutex<State>>, request: Request<Body>) -> Response<Body> {
+async fn answer(state: Arc<Mutex<State>>, service: Service, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let headers =
@@ -120,15 +154,16 @@ async fn answer(state: Arc<Mutex<State>>, request: Request<Body>) -> Response<Bo
     let received = Received { method: parts.method.to_string(), path: parts.uri.to_string(), headers, body };
     let manner = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.received.push(received);
+        state.received.push(received.clone());
         state.manner
     };
-    match manner {
-        Manner::Status(code) => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
-            response
-        }
+    let reply = match manner {
+        Manner::Status(200) => service(&received),
+        Manner::Status(status) => Reply { status, content_type: "text/plain", body: String::new() },
         Manner::Hang => std::future::pending().await,
-    }
+    };
+    let mut response = Response::new(Body::from(reply.body));
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    response
 }

@@ -1,15 +1,12 @@
 //! A TLS front for a plain server, with a certificate of chosen virtue.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::address;
+use crate::authority::{Authority, Identity};
 use crate::webhook::listen;
 use crate::{LabError, background};
 
@@ -38,8 +35,8 @@ impl TlsFront {
     /// Puts TLS before a plain server.
     pub fn start(upstream: &str, certificate: Certificate) -> Result<TlsFront, LabError> {
         let upstream = address(upstream)?;
-        let (config, authority) = config(certificate).map_err(|e| LabError::Other(format!("a certificate for the lab: {e}")))?;
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let (identity, authority) = identity(certificate)?;
+        let acceptor = identity.acceptor()?;
         let listener = listen()?;
         let port = listener.local_addr().map_err(LabError::file("127.0.0.1"))?.port();
         let task = background()?.spawn(async move {
@@ -67,41 +64,15 @@ impl Drop for TlsFront {
     }
 }
 
-fn config(certificate: Certificate) -> Result<(rustls::ServerConfig, String), Box<dyn std::error::Error>> {
-    let mut params = CertificateParams::new(Vec::new())?;
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-    params.distinguished_name.push(DnType::CommonName, "dalsegno lab authority");
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+fn identity(certificate: Certificate) -> Result<(Identity, String), LabError> {
+    let authority = Authority::new()?;
     let (names, from, to) = match certificate {
         Certificate::GoodFor(days) => (["127.0.0.1", "localhost"], -30, days),
         Certificate::Expired => (["127.0.0.1", "localhost"], -30, -1),
         Certificate::NotYet => (["127.0.0.1", "localhost"], 1, 30),
         Certificate::OtherName => (["s3.elsewhere.invalid", "minio.elsewhere.invalid"], -30, 30),
     };
-    let mut params = CertificateParams::new(names.map(str::to_owned).to_vec())?;
-    params.distinguished_name.push(DnType::CommonName, "dalsegno lab server");
-    let (year, month, of_month) = day(from);
-    params.not_before = rcgen::date_time_ymd(year, month, of_month);
-    let (year, month, of_month) = day(to);
-    params.not_after = rcgen::date_time_ymd(year, month, of_month);
-    let key = KeyPair::generate()?;
-    let leaf = params.signed_by(&key, &authority)?;
-    let chain = vec![CertificateDer::from(leaf.der().to_vec())];
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    Ok((config, authority.pem()))
-}
-
-/// Year, month and day, so many days from today.
-fn day(offset: i64) -> (i32, u8, u8) {
-    let at = Timestamp::now() + SignedDuration::from_hours(24 * offset);
-    let date = at.to_zoned(jiff::tz::TimeZone::UTC).date();
-    (i32::from(date.year()), date.month().unsigned_abs(), date.day().unsigned_abs())
+    Ok((authority.server_between(&names, from, to)?, authority.pem()))
 }
 
 async fn accept(listener: &TcpListener, upstream: SocketAddr, acceptor: &TlsAcceptor) {

