@@ -12,6 +12,7 @@ mod mail;
 mod message;
 mod ntfy;
 mod pushgateway;
+pub mod rbac;
 mod retry;
 mod said;
 mod send;
