@@ -20,6 +20,8 @@ use crate::store::{Store, StoreError};
 
 /// A configuration is at most a megabyte, its authorities are a few pages each.
 const LARGEST: u64 = 8 << 20;
+/// The state folder of this machine, when it is not the usual one.
+const STATE_FOLDER: &str = "DALSEGNO__STATE__FOLDER";
 
 /// Where a command's configuration comes from.
 #[derive(Clone, Debug)]
@@ -83,7 +85,7 @@ pub async fn from_bucket(address: &Address, person: Person<'_>) -> Result<Source
     let seen = head::read(&store, &address.prefix).await?;
     let seen = seen.ok_or_else(|| HomeError::Nothing { place: head::place(&store, &address.prefix, HEAD) })?;
     let mut effective = fetch(&store, &address.prefix, &seen).await?;
-    let folder = folder(address, &env)?;
+    let folder = folder(address, &mut env)?;
     let mut notes = vec![format!(
         "site {} as its run {} on {} left it at {} in {}",
         seen.head.site,
@@ -151,9 +153,11 @@ async fn fetch(store: &Store, prefix: &Prefix, seen: &Seen) -> Result<Effective,
 }
 
 /// A folder of this address's own: its configuration, authorities, and the state of commands that run from it.
-fn folder(address: &Address, env: &BTreeMap<String, String>) -> Result<PathBuf, HomeError> {
+fn folder(address: &Address, env: &mut BTreeMap<String, String>) -> Result<PathBuf, HomeError> {
     let name = sha256_hex(address.shown());
-    let folder = default_state_folder(env).join("from").join(name.get(..16).unwrap_or_default());
+    // Taken out, or it would win over the folder that is made below it.
+    let base = env.remove(STATE_FOLDER).map_or_else(|| default_state_folder(env), PathBuf::from);
+    let folder = base.join("from").join(name.get(..16).unwrap_or_default());
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|source| HomeError::File { what: "make", path: folder.clone(), source })?;
     Ok(folder)

@@ -22,34 +22,34 @@ pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
     found
 }
 
-fn page(name: &str) -> String {
+pub(super) fn page(name: &str) -> String {
     std::fs::read_to_string(root().join("docs/guide").join(name)).unwrap()
 }
 
 /// A shell with the program in its path.
-struct Reader {
+pub(super) struct Reader {
     folder: Folder,
     env: Vec<(String, String)>,
 }
 
 impl Reader {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = Folder::new("reader").unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dalsegno"), folder.path().join("dalsegno")).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dalsegno"), folder.path().join("kubectl-dalsegno")).unwrap();
         Self { folder, env: Vec::new() }
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    fn set(&mut self, name: &str, value: &str) {
+    pub(super) fn set(&mut self, name: &str, value: &str) {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
     /// Runs a block; gives what it said.
-    fn run(&self, block: &str, within: PathBuf) -> (i32, String) {
+    pub(super) fn run(&self, block: &str, within: PathBuf) -> (i32, String) {
         let path = format!("{}:{}", self.path().display(), std::env::var("PATH").unwrap_or_default());
         let output = Command::new("sh")
             .args(["-euc", block])
@@ -57,7 +57,7 @@ impl Reader {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.path())
-            .env("XDG_STATE_HOME", self.path().join("xdg"))
+            .env("DALSEGNO__STATE__FOLDER", self.path().join("state"))
             .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
             .output()
             .unwrap();
@@ -83,8 +83,7 @@ async fn the_guide_to_the_ledger_in_a_bucket_holds_word_for_word() {
         reader.set(name, value);
     }
     let config = blocks.iter().find(|(language, _)| language == "yaml").unwrap();
-    let state = reader.path().join("state");
-    std::fs::write(reader.path().join("dalsegno.yaml"), format!("{}state: {{folder: {}}}\n", config.1, state.display())).unwrap();
+    std::fs::write(reader.path().join("dalsegno.yaml"), &config.1).unwrap();
     let mut ran = 0;
     for (language, block) in &blocks {
         if language != "sh" {

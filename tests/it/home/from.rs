@@ -24,6 +24,7 @@ impl Laptop {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = bare(&["--from", &self.url, "--endpoint", &self.endpoint], self.folder.path());
+        command.env("DALSEGNO__STATE__FOLDER", self.folder.path().join("state"));
         command.args(args).env("AWS_ACCESS_KEY_ID", "LABKEYADMIN").env("AWS_SECRET_ACCESS_KEY", "lab-secret-of-admin");
         command
     }

@@ -166,7 +166,7 @@ impl Site {
 pub(crate) fn bare(args: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dalsegno"));
     command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(folder);
-    command.env("XDG_STATE_HOME", folder.join("xdg")).env("HOME", folder);
+    command.env("HOME", folder);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
