@@ -1,5 +1,6 @@
 //! From a command to what it works with: opens what `app` gives, runs, closes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::drill::Steps;
 use super::failure::say;
-use super::{Failure, Out, archive, check, daemon, doctor, drill, history, ledger, probe, run, runbook, show, status};
+use super::{
+    Failure, Out, ack, archive, check, daemon, doctor, drill, history, ledger, notify, probe, run, runbook, show, status,
+};
 use crate::app::{App, AppError, Book, Source, VERBS, probe_named};
 use crate::conductor::{self, Before, ExitRule, Pass, PassOutcome};
 use crate::domain::{Cx, ExitCode, Known, Mode, Progress};
@@ -45,7 +48,7 @@ impl Desk<'_> {
         let context = Context::begin(self.progress, app.limits().0)?;
         let mut book = app.ledger_for_passes(Mode::Cronjob, false, context.cx.now).await?;
         warn(book.warnings());
-        let outcome = one_pass(&app, &book, args.rule(), &context.cx).await;
+        let outcome = one_pass(&app, &book, args.rule(), args.metrics_file.as_deref(), &context.cx).await;
         let kept = match &outcome {
             Ok(_) => {
                 app.keep(&mut book, Mode::Cronjob, context.cx.run, None, context.cx.now).await.map(|kept| warn(&kept.warnings))
@@ -182,6 +185,28 @@ impl Desk<'_> {
         Ok(context.exit(archive::show(&args.command, &looked, context.cx.now, self.out)?))
     }
 
+    /// Acknowledges a finding.
+    pub(super) async fn ack(&self, args: &ack::Args) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        ack::run(args, &book, now, self.out).await
+    }
+
+    /// What is acknowledged.
+    pub(super) async fn acks(&self, args: &ack::ListArgs) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        ack::list(args, &book, now, self.out).await
+    }
+
+    /// Tries channels out.
+    pub(super) async fn notify(&self, args: &notify::Args) -> Result<ExitCode, Failure> {
+        let notify::Command::Test(test) = &args.command;
+        let app = self.app()?;
+        let Some(channels) = app.notify(None)? else { return Err(notify::TestError::Nobody.into()) };
+        let tried = conductor::try_channels(&channels, &app.settings().site, test.channel.as_deref(), Timestamp::now()).await;
+        let unknown = |known| notify::TestError::Unknown { asked: test.channel.clone().unwrap_or_default(), known };
+        notify::show(&tried.map_err(unknown)?, self.out)
+    }
+
     /// Recorded runs.
     pub(super) async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
         let (book, now) = self.ledger_now().await?;
@@ -219,9 +244,15 @@ async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Book>, AppE
 }
 
 /// Looks, says, remembers.
-pub(super) async fn one_pass(app: &App, book: &Book, rule: ExitRule, cx: &Cx) -> Result<PassOutcome, AppError> {
+pub(super) async fn one_pass(
+    app: &App,
+    book: &Book,
+    rule: ExitRule,
+    metrics_file: Option<&Path>,
+    cx: &Cx,
+) -> Result<PassOutcome, AppError> {
     let drills = app.drills()?;
-    let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify()?);
+    let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify(metrics_file)?);
     let (site, handed_in) = (&app.settings().site, book.handed_in());
     let work = Pass {
         site,

@@ -4,7 +4,7 @@ use dalsegno::cli::{Format, Out, check, doctor, run, status};
 use dalsegno::conductor::{
     Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept,
 };
-use dalsegno::domain::{Change, Clock, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within};
+use dalsegno::domain::{Change, Clock, Ended, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
 use jiff::SignedDuration;
 
@@ -151,7 +151,7 @@ fn a_run_says_what_is_new_what_is_still_there_and_what_is_over() {
         changes: vec![
             Change::Still { finding: dark(), since: ago(300), severity_was: Some(Severity::Warning) },
             Change::New { finding: hole() },
-            Change::Cleared { finding: gone, since: ago(2000) },
+            Change::Cleared { finding: gone, since: ago(2000), why: Ended::Fixed },
         ],
         findings,
         bugs: vec![],
