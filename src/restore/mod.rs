@@ -19,6 +19,7 @@ pub mod keeper;
 pub mod make;
 pub mod pipe;
 pub mod process;
+pub mod readiness;
 pub mod recover;
 pub mod remove;
 pub mod replay;
@@ -38,6 +39,7 @@ pub mod wal;
 pub mod watch;
 pub mod whole;
 
+pub use readiness::{Candidate, Need};
 pub use restorer::Restorer;
 pub use settings::{Limits, RestoreSettings, RestoreSubject};
 pub use trouble::Trouble;

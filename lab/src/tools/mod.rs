@@ -36,7 +36,7 @@ impl fmt::Display for Tool {
 }
 
 /// What the tests, the demo and the benches need.
-pub const ALL: [Tool; 3] = [Tool::Barman, Tool::Seaweed, Tool::Postgres(16)];
+pub const ALL: [Tool; 5] = [Tool::Barman, Tool::Seaweed, Tool::Postgres(16), Tool::Postgres(17), Tool::Postgres(18)];
 
 impl Tool {
     /// Where it is: the program of SeaweedFS; the folder of barman's and of PostgreSQL's programs.
