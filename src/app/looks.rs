@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{App, AppError, stores};
-use crate::conductor::Look;
+use crate::conductor::{CONFIGURATION, Look};
 use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
@@ -62,8 +62,8 @@ impl App {
         }
         known.sort();
         known.dedup();
-        let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Err(AppError::NotConfigured { what: "subject", name: name.to_owned(), known })
+        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+        Err(AppError::not_configured("subject", name, &known))
     }
 
     /// Why the databases that `name` means cannot be used at all: a placeholder, a missing secret.
@@ -95,7 +95,7 @@ struct NotConfigured {
 #[async_trait]
 impl Observe for NotConfigured {
     fn name(&self) -> ProviderId {
-        ProviderId("configuration".to_owned())
+        ProviderId(CONFIGURATION.to_owned())
     }
 
     fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {

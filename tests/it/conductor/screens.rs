@@ -1,7 +1,9 @@
 //! What people see: 100 columns, no colour.
 
 use dalsegno::cli::{Format, Out, check, doctor, run, status};
-use dalsegno::conductor::{Checked, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept};
+use dalsegno::conductor::{
+    Checked, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, Readiness, State, Status, Swept,
+};
 use dalsegno::domain::{Change, ExitCode, Finding, FindingKey, RunId, Severity, Subject};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
 use jiff::SignedDuration;
@@ -34,7 +36,7 @@ fn hole() -> Finding {
         "wal-gap",
         Severity::Critical,
         db("keycloak-db"),
-        "3 segment(s) are missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
+        "3 segments missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
     )
 }
 
@@ -207,6 +209,11 @@ fn the_doctor_names_the_unreachable_first_with_the_fix() {
                 fixes: vec![],
             },
         ],
+        drills: Some(Readiness {
+            seen: vec!["PostgreSQL runs as user postgres".into()],
+            missing: vec![("the backup needs PostgreSQL 17; none was found".into(), "apt install postgresql-17".into())],
+            not_known: vec![],
+        }),
         exit: ExitCode::CouldNotLook,
     };
     insta::assert_snapshot!(doctor::table(&examination, &out()));
