@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{App, AppError, stores};
-use crate::conductor::{Checked, Look};
+use crate::conductor::{CONFIGURATION, Checked, Look};
 use crate::domain::{Cx, Denied, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
@@ -136,7 +136,7 @@ struct NotConfigured {
 #[async_trait]
 impl Observe for NotConfigured {
     fn name(&self) -> ProviderId {
-        ProviderId("configuration".to_owned())
+        ProviderId(CONFIGURATION.to_owned())
     }
 
     fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {

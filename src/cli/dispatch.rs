@@ -79,17 +79,19 @@ impl Desk<'_> {
             return run::show(&outcome, &folder.display().to_string(), self.out);
         }
         let mut app = self.app()?;
-        app.must_know(&app.looks(), args.subject.as_deref())?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
+        let mut looks = app.looks();
+        app.must_know(&looks, args.subject.as_deref())?;
         let mut making = None;
         if let Some(folder) = &args.record {
             let (recording, begun) = app.record(folder, context.cx.now)?;
             (app, making) = (recording, Some((begun, folder)));
+            looks = app.looks(); // over stores that write down what they answer
         }
         // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
         let book = existing_ledger(&app, context.cx.now).await?;
-        let (looks, expected) = (app.looks(), app.expected());
+        let expected = app.expected();
         // A recording begins with no memory of earlier looks, so that everything is asked that a replay will ask.
         let before = match &book {
             None => Before::Nothing,
@@ -125,15 +127,23 @@ impl Desk<'_> {
         status::show(status, args, self.out)
     }
 
-    /// How to get there, provider by provider.
+    /// How to get there, provider by provider, and what a drill would lack.
     pub(super) async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
-        let placeholders = app.expected().placeholders;
-        let looks = app.looks();
-        app.must_know(&looks, args.provider.as_deref())?;
-        let found = conductor::examine(&looks, &placeholders, args.provider.as_deref(), provider_limit, &context.cx).await?;
+        let (looks, expected, drills) = (app.looks(), app.expected(), app.drills()?);
+        let only = args.provider.as_deref();
+        app.must_know(&looks, only.filter(|only| *only != conductor::DRILLS))?;
+        let patient = conductor::Patient {
+            looks: &looks,
+            placeholders: &expected.placeholders,
+            rests_on: &expected.rests_on,
+            restorer: &drills.restorer,
+            only,
+            limit: provider_limit,
+        };
+        let found = conductor::examine(&patient, &context.cx).await?;
         Ok(context.exit(doctor::show(&found, self.out)?))
     }
 
@@ -180,8 +190,8 @@ impl Desk<'_> {
         let app = self.app()?;
         let context = Context::begin(self.progress, AUDIT_LIMIT)?;
         let which = args.command.which().subject.as_deref();
-        let (archives, gaps) = app.audit(&context.cx, which, args.command.needs_headers()).await?;
-        let looked = archive::Looked { archives, gaps };
+        let seen = app.audit(&context.cx, which, args.command.needs_headers()).await?;
+        let looked = archive::Looked::of(seen);
         Ok(context.exit(archive::show(&args.command, &looked, context.cx.now, self.out)?))
     }
 
@@ -209,8 +219,9 @@ impl Desk<'_> {
 
     /// Recorded runs.
     pub(super) async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
-        let (book, now) = self.ledger_now().await?;
-        history::run(args, &book, now, self.out).await
+        let (app, now) = (self.app()?, Timestamp::now());
+        let book = app.ledger(now).await?;
+        history::run(args, &book, |subject| app.must_know(&app.looks(), Some(subject)), now, self.out).await
     }
 
     /// One recorded run.

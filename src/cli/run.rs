@@ -7,7 +7,7 @@ use super::check::{block, bugs, counted, headline, indented};
 use super::failure::Failure;
 use super::out::{Out, Tone};
 use crate::conductor::{ExitRule, PassOutcome};
-use crate::domain::{Change, Ended, ExitCode, age, duration_in_words};
+use crate::domain::{Change, Ended, ExitCode, age, duration_in_words, many};
 
 /// What decides the exit code of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -48,8 +48,8 @@ pub fn show(outcome: &PassOutcome, site: &str, out: &Out) -> Result<ExitCode, Fa
 
 /// The screen: what is new first, then what is still there, then what was cleared.
 pub fn table(outcome: &PassOutcome, site: &str, out: &Out) -> String {
-    let took =
-        format!("run {} · looked at {} subjects in {}", outcome.number, outcome.seen.len(), duration_in_words(outcome.seconds));
+    let seen = many(outcome.seen.len(), "subject");
+    let took = format!("run {} · looked at {seen} in {}", outcome.number, duration_in_words(outcome.seconds));
     let mut blocks = vec![out.paint(Tone::Strong, &headline(site, &[&took, &counted(outcome.counted)]))];
     blocks.extend(bugs(&outcome.bugs));
     let new = outcome.changes.iter().filter_map(|change| match change {

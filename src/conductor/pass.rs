@@ -19,7 +19,7 @@ use super::say::{DELIVERED, Delivery, Notify, objects, telling, undeliverable};
 use super::sight::{Channels, Sight};
 use crate::domain::{
     Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity,
-    StoreId, Subject, SubjectKind,
+    StoreId, Subject, SubjectKind, many,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;
@@ -256,7 +256,7 @@ fn left_overs(swept: &Swept) -> Vec<Finding> {
         code: "drill-left-over".to_owned(),
         severity: Severity::Critical,
         subject: Subject::dalsegno("drills"),
-        summary: format!("{} left-over(s) of interrupted drills could not be removed", swept.stuck.len()),
+        summary: format!("{} of interrupted drills could not be removed", many(swept.stuck.len(), "left-over")),
         evidence: swept.stuck.clone(),
         cause: first.clone(),
         remedy: "dalsegno drill gc".to_owned(),

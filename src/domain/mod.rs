@@ -90,4 +90,4 @@ pub use store::{
 };
 pub use subject::{Subject, SubjectError, SubjectKind};
 pub use verdict::{ExitCode, Verdict};
-pub use words::{age, bytes_in_words, duration_in_words, rate};
+pub use words::{Count, age, bytes_in_words, duration_in_words, many, rate};

@@ -28,7 +28,7 @@ statements! {
     RUNS_RUNNING = "SELECT number, id, boot, pid_namespace, pid, process_start FROM runs WHERE state = 'running'";
     RUN_INTERRUPTED = "UPDATE runs SET state = 'interrupted', ended = max(began, ?2) WHERE number = ?1 AND state = 'running'";
     RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid_namespace, pid, process_start) \
-                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', '', 0, 0) \
+                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, ?5, '', '', 0, 0) \
                     ON CONFLICT (id) DO UPDATE SET state = 'done', ended = max(runs.began, excluded.ended), exit_code = excluded.exit_code \
                     WHERE runs.state IN ('running', 'interrupted', 'failed')";
     RUNS_HISTORY = "SELECT r.number, r.id, r.kind, r.state, r.began, r.ended, r.exit_code, r.host, d.verdict, d.subject, \
@@ -131,7 +131,6 @@ statements! {
                      ORDER BY ended DESC";
     DRILL_LAST_FAILED = "SELECT evidence FROM drills WHERE subject = ?1 AND (?2 IS NULL OR place IS NULL OR place = ?2) \
                          AND verdict = 'failed' ORDER BY ended DESC LIMIT 1";
-    DRILL_LAST_OF = "SELECT evidence FROM drills WHERE subject = ?1 ORDER BY ended DESC LIMIT 1";
 
     // outbox
     OUTBOX_PUT = "INSERT INTO outbox (key, channel, run, body, made_at, next_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \

@@ -2,7 +2,7 @@
 
 use dalsegno::cli::{Format, Out, check, doctor, run, status};
 use dalsegno::conductor::{
-    Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept,
+    Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, Readiness, State, Status, Swept,
 };
 use dalsegno::domain::{Change, Clock, Ended, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
@@ -36,7 +36,7 @@ fn hole() -> Finding {
         "wal-gap",
         Severity::Critical,
         db("keycloak-db"),
-        "3 segment(s) are missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
+        "3 segments missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
     )
 }
 
@@ -219,6 +219,11 @@ fn the_doctor_names_the_unreachable_first_with_the_fix() {
                 fixes: vec![],
             },
         ],
+        drills: Some(Readiness {
+            seen: vec!["PostgreSQL runs as user postgres".into()],
+            missing: vec![("the backup needs PostgreSQL 17; none was found".into(), "apt install postgresql-17".into())],
+            not_known: vec![],
+        }),
         exit: ExitCode::CouldNotLook,
     };
     insta::assert_snapshot!(doctor::table(&examination, &out()));
