@@ -43,7 +43,8 @@ impl Alertmanager {
         let port = ports::free(1)?.first().copied().unwrap_or_default();
         let process = spawn(&program, &folder, port)?;
         let mut alertmanager = Alertmanager { process, folder, port, receiver };
-        wait_ready(&mut alertmanager.process, &alertmanager.url(), "Alertmanager").await?;
+        let url = alertmanager.url();
+        wait_ready(&mut alertmanager.process, &url, "Alertmanager").await?;
         Ok(alertmanager)
     }
 

@@ -143,7 +143,8 @@ impl Prometheus {
         command.current_dir(folder.path());
         let process = Process::spawn(command, &folder.path().join("prometheus.log"), Signal::SIGTERM, User::same())?;
         let mut prometheus = Prometheus { process, folder, port };
-        wait_ready(&mut prometheus.process, &prometheus.url(), "Prometheus").await?;
+        let url = prometheus.url();
+        wait_ready(&mut prometheus.process, &url, "Prometheus").await?;
         Ok(prometheus)
     }
 
