@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode as ProcessExit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dalsegno::cli::{Out, argv, failure, internal, progress};
+use dalsegno::cli::{self, Out, argv, failure, internal, progress};
 use dalsegno::domain::ExitCode;
 use dalsegno::restore;
 use dalsegno::telemetry;

@@ -124,8 +124,8 @@ impl App {
 fn unknown(name: &str, mut known: Vec<Subject>) -> AppError {
     known.sort();
     known.dedup();
-    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    AppError::NotConfigured { what: "subject", name: name.to_owned(), known }
+    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+    AppError::not_configured("subject", name, &known)
 }
 
 /// Stands for the parts of the configuration that cannot be used: what they cover comes back as gaps, never as silence.

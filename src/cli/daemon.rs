@@ -97,7 +97,7 @@ async fn beat(desk: &Desk<'_>, book: &mut Book, every: Option<SignedDuration>, c
 
 /// Says it. Who lost the ledger to somebody else, or finds it damaged, must not go on.
 fn failed(failure: Failure) -> Beat {
-    failure.print();
+    failure.print(false);
     match failure.exit() {
         exit @ (ExitCode::LostRace | ExitCode::Stuck | ExitCode::Bug) => Beat::Ends(exit),
         _ => Beat::Failed(failure.text().lines().next().unwrap_or_default().to_owned()),

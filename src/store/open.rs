@@ -183,6 +183,12 @@ impl Store {
         collect(stream, len).await
     }
 
+    /// The body from `from` on; with `if_match` only while the ETag is still this one ([`StoreError::PreconditionFailed`]).
+    pub async fn get_stream(&self, key: &str, from: u64, if_match: Option<&str>) -> Result<ObjectStream, StoreError> {
+        let range = (from > 0).then_some((from, None));
+        self.begin(GetAsk { key: key.to_owned(), range, if_match: if_match.map(str::to_owned) }).await
+    }
+
     async fn begin(&self, ask: GetAsk) -> Result<ObjectStream, StoreError> {
         let at = self.at("GetObject", &ask.key);
         let answer = self.counted(self.inner.calls.get(&ask).await, Class::B, &at)?;
