@@ -7,7 +7,9 @@
 mod allow;
 mod budget;
 mod check;
+mod clock;
 pub mod daemon;
+mod discovered;
 mod doctor;
 pub mod drill;
 mod evidence;
@@ -32,4 +34,4 @@ pub use own_metrics::own_metrics;
 pub use pass::{Pass, PassOutcome, Swept, pass};
 pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
 pub use say::{Delivery, Notify};
-pub use status::{Line, State, Status, status, usual_interval};
+pub use status::{ClockLine, Line, State, Status, status, usual_interval};

@@ -21,6 +21,12 @@ pub struct Policy {
     pub retention_seconds: Option<f64>,
     /// How long after its end a backup may still wait for its last segment (archive_timeout plus upload).
     pub archive_timeout_seconds: Option<f64>,
+    /// A volume that WAL fills within this time is worth a warning.
+    #[serde(default)]
+    pub full_warning_seconds: Option<f64>,
+    /// A volume that WAL fills within this time is critical.
+    #[serde(default)]
+    pub full_critical_seconds: Option<f64>,
 }
 
 /// A value in the configuration that nobody filled in: `TBD-…`, `${…}`, `CHANGEME`, `<…>`, `example.com` in an endpoint.

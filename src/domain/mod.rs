@@ -5,7 +5,9 @@
 
 mod act;
 mod archive;
+mod calendar;
 mod check;
+mod clock;
 mod cnpg;
 mod cnpg_seen;
 mod cnpg_site;
@@ -20,6 +22,7 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+pub mod metric;
 mod mode;
 mod nearest;
 mod observe;
@@ -44,7 +47,9 @@ pub use archive::{
     ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
     WalGap, Window,
 };
+pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
+pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
 pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
 pub use cnpg_seen::{
     ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
@@ -58,7 +63,9 @@ pub use evidence::{
     RestoredBy, Rpo, StepEnd, StepRecord,
 };
 pub use expect::{Expected, Placeholder, Policy};
-pub use fact::{BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, Sample};
+pub use fact::{
+    BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, SERIES_ABSENT, Sample,
+};
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};

@@ -107,12 +107,11 @@ impl CnpgClusters {
         for fact in &mut clusters {
             remembered.complete(fact);
         }
-        if !lists.clusters.missed.is_empty() {
+        if let Some((namespace, error)) = lists.clusters.missed.first() {
             // Those of namespaces that were not read are neither gone nor fine.
-            let unread = remembered.unread(&lists);
-            let gap = seen.gaps.first().cloned();
-            seen.gaps
-                .extend(gap.into_iter().flat_map(|gap| unread.iter().map(move |of| Gap { subject: of.clone(), ..gap.clone() })));
+            let right = rbac::Right::list(&lists.clusters.of, namespace.as_deref());
+            let gap = |subject: &Subject| gaps::of_call(subject, FactKind::Cnpg, &right, error);
+            seen.gaps.extend(remembered.unread(&lists).iter().map(gap));
         }
         remembered.take(&clusters, |namespace| lists.clusters.covers(namespace), cx.now);
         remembered.served.extend(about.groups.keys().filter(|group| [CNPG, BARMAN].contains(&group.as_str())).cloned());
