@@ -53,7 +53,10 @@ pub(super) fn serial_of(name: &str) -> Option<u64> {
     let (serial, rest) = name.strip_prefix(SNAPSHOTS)?.strip_suffix(".sqlite.zst")?.split_once('-')?;
     let (run, id) = rest.split_once('-')?;
     let is_run = run.len() == 8 && run.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_ours = serial.len() >= 8 && is_run && uuid::Uuid::try_parse(id).is_ok_and(|id| id.get_version_num() == 7);
+    let is_ours = serial.len() >= 8
+        && serial.bytes().all(|byte| byte.is_ascii_digit())
+        && is_run
+        && uuid::Uuid::try_parse(id).is_ok_and(|id| id.get_version_num() == 7);
     is_ours.then(|| serial.parse().ok()).flatten()
 }
 
