@@ -220,13 +220,14 @@ where
                 to.clear();
                 say(stream, "250 fine").await?;
             }
-            "RCPT" => match manner {
-                Manner::Refuse(code) => say(stream, &format!("{code} as the lab was told")).await?,
-                _ => {
+            "RCPT" => {
+                if let Manner::Refuse(code) = manner {
+                    say(stream, &format!("{code} as the lab was told")).await?;
+                } else {
                     to.push(address(&line));
                     say(stream, "250 fine").await?;
                 }
-            },
+            }
             "DATA" if from.is_none() || to.is_empty() => say(stream, "503 nobody to send to").await?,
             "DATA" => {
                 say(stream, "354 end with a dot").await?;
@@ -264,12 +265,11 @@ async fn login<S: AsyncRead + AsyncWrite + Unpin>(
         let password = read(stream).await?.unwrap_or_default();
         (plain(&user), plain(&password))
     } else {
-        let text = match words.next() {
-            Some(text) => text.to_owned(),
-            None => {
-                say(stream, "334 ").await?;
-                read(stream).await?.unwrap_or_default()
-            }
+        let text = if let Some(text) = words.next() {
+            text.to_owned()
+        } else {
+            say(stream, "334 ").await?;
+            read(stream).await?.unwrap_or_default()
         };
         let text = plain(&text);
         let mut parts = text.split('\0').skip(1).map(str::to_owned);

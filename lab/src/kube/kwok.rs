@@ -123,7 +123,7 @@ initContainerStatuses:
 {{ end }}
 "#;
 
-const POD_DONE: &str = r#"
+const POD_DONE: &str = r"
 phase: Succeeded
 containerStatuses:
 {{ range .spec.containers }}
@@ -134,7 +134,7 @@ containerStatuses:
   restartCount: 0
   state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ Now | Quote }}, finishedAt: {{ Now | Quote }}}}
 {{ end }}
-"#;
+";
 
 fn stages() -> String {
     let by_hand = || {

@@ -33,14 +33,14 @@ pub(super) async fn start() -> Result<Cluster, LabError> {
     write_kubeconfig(&folder.path().join("admin.kubeconfig"), &url, &ca, &token)?;
     let network = PodNetwork::start(folder.path())?;
     let kubelet = Kubelet::before(&authority, kwok_port)?;
-    let places = Places { folder: folder.path(), api_port, etcd_port, etcd_peers };
+    let paths = Places { folder: folder.path(), api_port, etcd_port, etcd_peers };
     let mut planes = Planes::default();
-    planes.start_api(&places)?;
+    planes.start_api(&paths)?;
     wait_serving(&mut planes, &url, &ca, &token).await?;
     let admin = client(&url, &ca, &token).await?;
     // Kinds first: the garbage collector knows at once what is there when it starts, and later ones after half a minute.
     crds::install(&admin).await?;
-    planes.start_others(&places)?;
+    planes.start_others(&paths)?;
     kwok::make_node(&admin, NODE).await?;
     network.route(NODE_IP, KUBELET_PORT, kubelet.port());
     let kwok = kwok::start(folder.path(), kwok_port)?;

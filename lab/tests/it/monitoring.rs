@@ -11,6 +11,7 @@ use lab::prometheus::{Options, Prometheus, Target};
 use lab::pushgateway::Pushgateway;
 use lab::smtp::{Manner, Smtp};
 use lab::{Tool, need};
+use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream};
 use tokio::net::TcpStream;
 
@@ -182,7 +183,6 @@ async fn mail_is_taken_only_after_starttls_and_login() {
     assert!(ask(&mut plain, "MAIL FROM:<a@b>").await.starts_with("530"));
     assert!(ask(&mut plain, "STARTTLS").await.starts_with("220"));
     let mut roots = rustls::RootCertStore::empty();
-    use rustls::pki_types::pem::PemObject;
     roots.add(rustls::pki_types::CertificateDer::from_pem_slice(smtp.authority_pem().as_bytes()).unwrap()).unwrap();
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
