@@ -23,7 +23,7 @@ use std::time::Duration;
 pub use crate::config;
 pub use drills::{Actors, Drills};
 pub use error::AppError;
-pub use home::{Address, Ask, Book, HomeError, Kept, Rewound, SNAPSHOTS_KEPT, Source, from_bucket};
+pub use home::{Address, Ask, Book, HomeError, Kept, Person, Rewound, SNAPSHOTS_KEPT, Source, from_bucket};
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
 

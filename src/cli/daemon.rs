@@ -76,14 +76,14 @@ fn metrics(book: &Book, app: &App) -> Metrics {
 async fn beat(desk: &Desk<'_>, book: &mut Book, every: Option<SignedDuration>, context: &Context) -> Beat {
     let app = match desk.app() {
         Ok(app) => app,
-        Err(failure) => return failed(failure),
+        Err(failure) => return failed(&failure),
     };
     let cx = context.again(app.limits().0);
     warn(&app.exchange_evidence(book).await);
     let rule = ExitRule { threshold: Severity::Critical, by_work: true };
     let outcome = match one_pass(&app, book, rule, None, &cx).await {
         Ok(outcome) => outcome,
-        Err(error) => return failed(error.into()),
+        Err(error) => return failed(&error.into()),
     };
     say(&told(&outcome));
     match app.keep(book, Mode::Daemon, cx.run, every, cx.now).await {
@@ -91,12 +91,12 @@ async fn beat(desk: &Desk<'_>, book: &mut Book, every: Option<SignedDuration>, c
             warn(&kept.warnings);
             Beat::Worked
         }
-        Err(error) => failed(error.into()),
+        Err(error) => failed(&error.into()),
     }
 }
 
 /// Says it. Who lost the ledger to somebody else, or finds it damaged, must not go on.
-fn failed(failure: Failure) -> Beat {
+fn failed(failure: &Failure) -> Beat {
     failure.print(false);
     match failure.exit() {
         exit @ (ExitCode::LostRace | ExitCode::Stuck | ExitCode::Bug) => Beat::Ends(exit),

@@ -95,12 +95,12 @@ pub fn run(args: &Args, source: &Source, out: &Out) -> Result<ExitCode, Failure>
         Form::Helm => rights::helm(&rules),
         Form::Markdown => rights::markdown(&rules),
         Form::Yaml => {
-            let roles = rights::roles(&rules, &wanted(args, source)?);
+            let objects = rights::roles(&rules, &wanted(args, source)?);
             if out.for_machines() {
-                out.show(&roles, |_| String::new())?;
+                out.show(&objects, |_| String::new())?;
                 return Ok(ExitCode::Fine);
             }
-            let documents = roles.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>();
+            let documents = objects.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>();
             documents.map_err(|error| super::out::OutError::Yaml(error.to_string()))?.join("---\n")
         }
     };

@@ -26,6 +26,6 @@ mod status;
 pub use address::Address;
 pub use book::{Book, Kept};
 pub use error::HomeError;
-pub use from::{Ask, Source, from_bucket};
+pub use from::{Ask, Person, Source, from_bucket};
 pub use layout::SNAPSHOTS_KEPT;
 pub use rewind::Rewound;

@@ -75,7 +75,7 @@ pub fn roles(rules: &[RbacRule], wanted: &Wanted) -> Vec<Value> {
             places.entry(place).or_default().push(rule_of(rule, Some(&named.names)));
         }
     }
-    places.into_iter().flat_map(|((at, name), rules)| both(wanted, at.as_deref(), &name, rules)).collect()
+    places.into_iter().flat_map(|((at, name), rules)| both(wanted, at.as_deref(), &name, &rules)).collect()
 }
 
 fn rule_of(rule: &RbacRule, names: Option<&[String]>) -> Value {
@@ -87,7 +87,7 @@ fn rule_of(rule: &RbacRule, names: Option<&[String]>) -> Value {
 }
 
 /// A Role and its binding, or a ClusterRole and its own.
-fn both(wanted: &Wanted, at: Option<&str>, name: &str, rules: Vec<Value>) -> [Value; 2] {
+fn both(wanted: &Wanted, at: Option<&str>, name: &str, rules: &[Value]) -> [Value; 2] {
     let mut metadata = json!({"name": name, "labels": {"app.kubernetes.io/name": "dalsegno"}});
     if let (Some(at), Value::Object(map)) = (at, &mut metadata) {
         map.insert("namespace".to_owned(), json!(at));

@@ -112,7 +112,7 @@ async fn old_snapshots_go_by_name_and_mark_and_nothing_else_does() {
     site.client.put(&site.bucket, &other, "not ours").await.unwrap();
     let app = site.app();
     let mut book = app.ledger_for_passes(dalsegno::domain::Mode::Cronjob, false, now()).await.unwrap();
-    for _ in 0..SNAPSHOTS_KEPT + 1 {
+    for _ in 0..=SNAPSHOTS_KEPT {
         app.keep(&mut book, dalsegno::domain::Mode::Cronjob, RunId::new(), None, now()).await.unwrap();
     }
     book.close().await;

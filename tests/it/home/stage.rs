@@ -93,7 +93,7 @@ impl Site {
         self.folder.path().join("state")
     }
 
-    pub(crate) fn env(&self) -> BTreeMap<String, String> {
+    pub(crate) fn env() -> BTreeMap<String, String> {
         [("READ_ID", "LABKEYREADER"), ("READ_KEY", SECRETS[0]), ("OWN_ID", "LABKEYADMIN"), ("OWN_KEY", SECRETS[1])]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into()
@@ -102,7 +102,7 @@ impl Site {
     /// The program with this site's configuration and keys, and nothing else of our environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = bare(args, self.folder.path());
-        command.env("DALSEGNO_CONFIG", self.config()).envs(self.env());
+        command.env("DALSEGNO_CONFIG", self.config()).envs(Self::env());
         command
     }
 
@@ -128,7 +128,7 @@ impl Site {
 
     /// The same in this process.
     pub(crate) fn app(&self) -> App {
-        App::load_with(&[self.config()], &self.env()).unwrap()
+        App::load_with(&[self.config()], &Self::env()).unwrap()
     }
 
     /// What lies in the bucket below our prefix.
