@@ -26,9 +26,12 @@ pub const GAP_GRACE: SignedDuration = SignedDuration::from_mins(10);
 pub const FLAP_WINDOW: SignedDuration = SignedDuration::from_hours(3);
 /// What came back inside the window is said when it has stayed this long: three passes of the usual five minutes.
 pub const STEADY: SignedDuration = SignedDuration::from_mins(15);
-/// So many returns inside the window are said once, as trouble that comes and goes, even if none stayed.
+/// So many returns within [`RETURNS_WITHIN`] are said once, as trouble that comes and goes, even if none stayed.
 pub const RETURNS: usize = 3;
-/// The same for what was never said, because it never stayed for its grace. Higher, since single lost looks are usual.
+/// How long returns are counted: a night and a day.
+pub const RETURNS_WITHIN: SignedDuration = SignedDuration::from_hours(24);
+/// The same for what was never said, because it never stayed for its grace: higher, and within [`FLAP_WINDOW`], since single lost looks
+/// are usual.
 pub const RETURNS_UNSAID: usize = 6;
 /// The end of an alert that comes and goes is said when it has been away this long.
 pub const CALM: SignedDuration = FLAP_WINDOW;

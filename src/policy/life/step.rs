@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{CALM, EASED_AFTER, FLAP_WINDOW, GAP_GRACE, RETURNS, RETURNS_UNSAID, STEADY};
+use super::{CALM, EASED_AFTER, FLAP_WINDOW, GAP_GRACE, RETURNS, RETURNS_UNSAID, RETURNS_WITHIN, STEADY};
 use crate::domain::{Ack, Alert, Ended, Expected, Finding, FindingKey, Notice, Severity, Silence, Told, duration_in_words};
 
 /// What the pass saw of it.
@@ -58,11 +58,11 @@ impl Step<'_> {
     /// It was known, and is there.
     fn here(&self, mut alert: Alert, finding: &Finding) -> Alert {
         if !alert.present {
-            let end_is_old = alert.end_told.is_some_and(|at| self.after(at) >= FLAP_WINDOW);
+            let end_is_old = alert.end_told.is_some_and(|at| self.after(at.max(alert.turned)) >= FLAP_WINDOW);
             if end_is_old {
                 return self.fresh(finding, self.now);
             }
-            alert.returns.retain(|at| self.after(*at) < FLAP_WINDOW);
+            alert.returns.retain(|at| self.after(*at) < RETURNS_WITHIN);
             alert.returns.push(self.now);
             alert.present = true;
             alert.turned = self.now;
@@ -84,7 +84,7 @@ impl Step<'_> {
         let severity = alert.finding.severity;
         match alert.told {
             None if alert.end_told.is_none() => {
-                alert.restless = alert.returns.len() >= RETURNS_UNSAID;
+                alert.restless = self.keeps_getting_lost(alert);
                 let because = alert.restless.then(|| comes_and_goes(alert));
                 Some((Told::New, because.or_else(|| until_now(heard_of))))
             }
@@ -111,7 +111,8 @@ impl Step<'_> {
         }
         if alert.told.is_none() {
             // Never said, or its end was: remembered as long as a return counts as one.
-            let forgotten = self.after(alert.end_told.unwrap_or(alert.turned)) >= FLAP_WINDOW;
+            let last = alert.end_told.map_or(alert.turned, |at| at.max(alert.turned));
+            let forgotten = self.after(last) >= FLAP_WINDOW;
             alert.quiet = None;
             return (Some(alert).filter(|_| !forgotten), None);
         }
@@ -147,7 +148,12 @@ impl Step<'_> {
             return (self.now < steady_at && !restless).then_some(Silence::Flapping { until: steady_at });
         }
         let until = later(alert.turned, self.grace(finding));
-        (self.now < until && alert.returns.len() < RETURNS_UNSAID).then_some(Silence::Grace { until })
+        (self.now < until && !self.keeps_getting_lost(alert)).then_some(Silence::Grace { until })
+    }
+
+    /// It never stayed, and came back so often that it is no noise.
+    fn keeps_getting_lost(&self, alert: &Alert) -> bool {
+        alert.returns.iter().filter(|at| self.after(**at) < FLAP_WINDOW).count() >= RETURNS_UNSAID
     }
 
     fn grace(&self, finding: &Finding) -> SignedDuration {
@@ -211,7 +217,7 @@ impl Step<'_> {
 }
 
 fn comes_and_goes(alert: &Alert) -> String {
-    let window = duration_in_words(FLAP_WINDOW.as_secs_f64());
+    let window = duration_in_words(RETURNS_WITHIN.as_secs_f64());
     format!("comes and goes: back {} times within {window}", alert.returns.len())
 }
 

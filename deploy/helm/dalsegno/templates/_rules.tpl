@@ -51,6 +51,12 @@ Each template is given the root context; `dalsegno.rules.named` is given feature
   resources: ["pods/log"]
   verbs: ["get"]
 {{- end }}
+{{- if has "kube-events" .Values.rbac.features }}
+# kube-events: Events on the Clusters that findings are about; without it whoever says kubectl describe sees nothing of them
+- apiGroups: ["events.k8s.io"]
+  resources: ["events"]
+  verbs: ["create", "get", "patch"]
+{{- end }}
 {{- end }}
 {{- define "dalsegno.rules.own" -}}
 {{- end }}
