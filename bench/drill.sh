@@ -23,11 +23,15 @@ chmod 755 "$d/fetch"
 begin=$(date +%s.%N)
 "$LAB_BARMAN/barman-cloud-restore" "${store[@]}" "s3://$LAB_BUCKET/$LAB_PREFIX" "$LAB_SERVER" "$LAB_BACKUP" "$d/data"
 chmod 700 "$d/data"; : >"$d/data/recovery.signal"; : >"$d/data/postgresql.auto.conf"
-# The same server as the drill's: no fsync, for its data directory is thrown away.
+# The same server as the drill's: no fsync, for its data directory is thrown away, and as much memory.
 cat >>"$d/data/postgresql.conf" <<C
 restore_command = '$d/fetch %f %p'
 archive_mode = 'off'
 fsync = 'off'
+full_page_writes = 'off'
+shared_buffers = '1GB'
+max_wal_size = '1TB'
+checkpoint_timeout = '1d'
 listen_addresses = ''
 unix_socket_directories = '$d'
 C

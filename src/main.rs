@@ -5,8 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode as ProcessExit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Parser;
-use dalsegno::cli::{Cli, Out, failure, internal, progress};
+use dalsegno::cli::{Out, argv, failure, internal, progress};
 use dalsegno::domain::ExitCode;
 use dalsegno::restore;
 use dalsegno::telemetry;
@@ -32,7 +31,7 @@ fn main() -> ProcessExit {
 
 /// Parses, starts logs and runtime, runs the command.
 fn start(argv: &[OsString]) -> ExitCode {
-    let cli = match Cli::try_parse_from(argv) {
+    let cli = match argv::parse(argv) {
         Ok(cli) => cli,
         Err(told) => {
             // --help and --version come this way too. A closed stdout is nobody's concern.

@@ -1,6 +1,7 @@
 //! Settings of Kubernetes clusters → who is asked, and what the configuration knows of what lies there.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::App;
@@ -27,9 +28,19 @@ pub(super) fn live(settings: &Settings) -> Kubes {
     settings.cnpg.iter().map(|of| (of.kubernetes.id.clone(), open(&of.kubernetes))).collect()
 }
 
-/// How a cluster is reached.
+/// How a cluster is reached: as written; else from inside; and from outside as kubectl would (`KUBECONFIG`, `~/.kube/config`).
 pub(super) fn access(of: &KubernetesSettings) -> KubeAccess {
-    KubeAccess { kubeconfig: of.kubeconfig.clone(), context: of.context.clone() }
+    let kubeconfig = of.kubeconfig.clone().or_else(|| of_kubectl(&super::environment()));
+    KubeAccess { kubeconfig, context: of.context.clone() }
+}
+
+/// The file that kubectl would take; `None` inside of a cluster, or when there is none. Of several only the first is taken.
+fn of_kubectl(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    if env.contains_key("KUBERNETES_SERVICE_HOST") {
+        return None;
+    }
+    let named = env.get("KUBECONFIG").and_then(|list| std::env::split_paths(list).find(|path| path.is_file()));
+    named.or_else(|| Some(PathBuf::from(env.get("HOME")?).join(".kube/config"))).filter(|path| path.is_file())
 }
 
 /// The same, with what they answer written down.

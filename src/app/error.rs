@@ -14,6 +14,9 @@ pub enum AppError {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The ledger's home.
+    #[error(transparent)]
+    Home(Box<super::HomeError>),
     /// A store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -83,6 +86,7 @@ impl Explained for AppError {
         match self {
             Self::Process(_) | Self::Executable(_) => "process-unreadable",
             Self::Ledger(error) => error.code(),
+            Self::Home(error) => error.code(),
             Self::Store(error) => error.code(),
             Self::Config(error) => error.code(),
             Self::Recording(error) => error.code(),
@@ -100,6 +104,7 @@ impl Explained for AppError {
         match self {
             Self::Process(_) | Self::Executable(_) => Some("is /proc mounted?  ls -l /proc/self/exe".to_owned()),
             Self::Ledger(error) => error.hint(),
+            Self::Home(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Config(error) => error.hint(),
             Self::Recording(error) => error.hint(),
@@ -126,6 +131,7 @@ impl Explained for AppError {
             Self::Unusable { .. } => ExitCode::CouldNotLook,
             Self::Replay(error) => error.exit(),
             Self::Ledger(error) => error.exit(),
+            Self::Home(error) => error.exit(),
             Self::Store(error) => error.exit(),
         }
     }

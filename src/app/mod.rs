@@ -7,10 +7,12 @@ mod audits;
 mod clusters;
 mod drills;
 mod error;
+mod home;
 mod looks;
 mod metrics;
 mod probes;
 mod recordings;
+pub mod rights;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -18,11 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 pub use crate::config;
 pub use drills::{Actors, Drills};
 pub use error::AppError;
+pub use home::{Address, Ask, Book, HomeError, Kept, Rewound, SNAPSHOTS_KEPT, Source, from_bucket};
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
 
@@ -37,7 +38,6 @@ use crate::conductor::{Budget, Notify};
 use crate::config::{Loaded, Settings};
 use crate::domain::{Expected, StoreId};
 use crate::notify::{Channel, Heartbeat};
-use crate::process::Process;
 use crate::store::Store;
 use crate::tap::http::{LiveHttp, LiveHttpOptions};
 
@@ -52,7 +52,12 @@ pub struct App {
 impl App {
     /// Reads the configuration as a pass does: placeholders and missing secrets cost the parts they stand in.
     pub fn load(named: &[PathBuf]) -> Result<Self, config::ConfigErrors> {
-        let loaded = config::load(&config::sources(named)?, &environment())?;
+        Self::load_with(&config::sources(named)?, &environment())
+    }
+
+    /// The same, from these files and this environment.
+    pub fn load_with(sources: &[PathBuf], env: &BTreeMap<String, String>) -> Result<Self, config::ConfigErrors> {
+        let loaded = config::load(sources, env)?;
         install_tls();
         let stores = loaded.settings.stores.iter().map(|store| (store.id.clone(), stores::open(store))).collect();
         let kubes = clusters::live(&loaded.settings);
@@ -74,15 +79,10 @@ impl App {
         self.settings().state_folder.join("drills")
     }
 
-    /// Opens the ledger; runs of dead processes are closed as interrupted.
-    pub async fn ledger(&self, now: Timestamp) -> Result<Ledger, AppError> {
-        let me = Process::this().map_err(AppError::Process)?;
-        Ok(Ledger::open(&self.settings().state_folder, now, me).await?)
-    }
-
-    /// Whether there is a ledger: to look must not make one.
+    /// Whether there is a ledger: to look must not make one. In a bucket there always may be one.
     pub fn has_ledger(&self) -> bool {
-        self.settings().state_folder.join(crate::ledger::FILE).exists()
+        self.settings().ledger != config::LedgerSettings::Volume
+            || self.settings().state_folder.join(crate::ledger::FILE).exists()
     }
 
     /// A store that was opened with its reading key.

@@ -154,6 +154,7 @@ pub async fn replay(folder: &Path, rule: ExitRule) -> Result<PassOutcome, AppErr
             budgets: &[],
             provider_limit: REPLAY_LIMIT,
             drills: &drills,
+            handed_in: None,
             sweep: &nothing_to_sweep,
             notify: None,
             exit: rule,

@@ -1,10 +1,9 @@
 //! `dalsegno config`: check, show and describe the configuration.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use super::failure::{Failure, say};
 use super::out::{Format, Out};
+use super::rbac;
+use crate::app::Source;
 use crate::app::config::{self, Loaded, Mistake, Schema};
 use crate::domain::ExitCode;
 
@@ -25,6 +24,8 @@ pub enum Command {
     Show,
     /// The JSON Schema, for editors
     Schema,
+    /// The rights that dalsegno needs in a Kubernetes cluster, at least: per feature, with the reason
+    Rbac(rbac::Args),
 }
 
 /// How to check.
@@ -36,22 +37,23 @@ pub struct Check {
 }
 
 /// Runs `config`.
-pub fn run(args: &Args, named: &[PathBuf], out: &Out) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args, source: &Source, out: &Out) -> Result<ExitCode, Failure> {
     match &args.command {
-        Command::Check(check) => run_check(check, named, out),
+        Command::Check(check) => run_check(check, source, out),
         Command::Show => {
-            let loaded = config::load(&config::sources(named)?, &environment())?;
+            let loaded = config::load(&source.sources()?, source.env())?;
             tell(&loaded.warnings);
             show(&config::shown(&loaded), out, Format::Yaml)
         }
+        Command::Rbac(args) => rbac::run(args, source, out),
         Command::Schema => show(Schema::new().root(), out, Format::Json),
     }
 }
 
-fn run_check(args: &Check, named: &[PathBuf], out: &Out) -> Result<ExitCode, Failure> {
-    let sources = config::sources(named)?;
+fn run_check(args: &Check, source: &Source, out: &Out) -> Result<ExitCode, Failure> {
+    let sources = source.sources()?;
     let check = if args.without_secrets { config::check_without_secrets } else { config::check };
-    let loaded = check(&sources, &environment())?;
+    let loaded = check(&sources, source.env())?;
     if !out.for_machines() {
         tell(&loaded.warnings);
     }
@@ -64,7 +66,7 @@ fn run_check(args: &Check, named: &[PathBuf], out: &Out) -> Result<ExitCode, Fai
     Ok(ExitCode::Fine)
 }
 
-fn verdict(loaded: &Loaded, sources: &[PathBuf]) -> String {
+fn verdict(loaded: &Loaded, sources: &[std::path::PathBuf]) -> String {
     let sources: Vec<String> = sources.iter().map(|source| source.display().to_string()).collect();
     let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     format!(
@@ -90,9 +92,4 @@ fn show(value: &serde_json::Value, out: &Out, form: Format) -> Result<ExitCode, 
     let out = if out.for_machines() { out.clone() } else { Out::plain(form, out.width()) };
     out.show(value, |_| String::new())?;
     Ok(ExitCode::Fine)
-}
-
-/// The environment, where it is text. What is not cannot be meant for us.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }

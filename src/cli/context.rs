@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::signal::Signals;
@@ -47,6 +48,13 @@ impl Context {
             progress: Arc::clone(progress),
         };
         Ok(Self { cx, signals })
+    }
+
+    /// The same process, another run: begins now. It ends at its deadline, not at the first signal: what a daemon began to look at it
+    /// looks at to its end, so that being stopped is never read as "could not look".
+    pub(super) fn again(&self, limit: Duration) -> Cx {
+        let cancel = CancellationToken::new();
+        Cx { run: RunId::new(), now: Timestamp::now(), deadline: Instant::now() + limit, cancel, ..self.cx.clone() }
     }
 
     /// The outcome, or the signal that cut it short.

@@ -1,6 +1,5 @@
 //! From a command to what it works with: opens what `app` gives, runs, closes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,10 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::drill::Steps;
 use super::failure::say;
-use super::{Failure, Out, archive, check, doctor, drill, history, ledger, probe, run, runbook, show, status};
-use crate::app::{App, AppError, Ledger, VERBS, probe_named};
-use crate::conductor::{self, Before, Pass};
-use crate::domain::{ExitCode, Known, Progress};
+use super::{Failure, Out, archive, check, daemon, doctor, drill, history, ledger, probe, run, runbook, show, status};
+use crate::app::{App, AppError, Book, Source, VERBS, probe_named};
+use crate::conductor::{self, Before, ExitRule, Pass, PassOutcome};
+use crate::domain::{Cx, ExitCode, Known, Mode, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
 const DRILL_LIMIT: Duration = Duration::from_hours(24);
@@ -21,8 +20,8 @@ const AUDIT_LIMIT: Duration = Duration::from_hours(1);
 
 /// What commands share: where the configuration lies, and where progress goes.
 pub(super) struct Desk<'a> {
-    /// Files or folders that were named.
-    pub(super) config: &'a [PathBuf],
+    /// Files, or what a bucket gave.
+    pub(super) source: &'a Source,
     /// Where progress is told.
     pub(super) progress: &'a Arc<dyn Progress>,
     /// Where data goes.
@@ -30,8 +29,8 @@ pub(super) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    fn app(&self) -> Result<App, Failure> {
-        let app = App::load(self.config)?;
+    pub(super) fn app(&self) -> Result<App, Failure> {
+        let app = App::load_with(&self.source.sources()?, self.source.env())?;
         for warning in app.warnings() {
             say(&format!("warning: {warning}"));
         }
@@ -40,30 +39,33 @@ impl Desk<'_> {
 
     /// One pass.
     pub(super) async fn run(&self, args: &run::Args) -> Result<ExitCode, Failure> {
+        self.source.must_record("run")?;
         let app = self.app()?;
-        let looks = app.looks();
-        app.must_know(&looks, None)?;
-        let (limit, provider_limit) = app.limits();
-        let context = Context::begin(self.progress, limit)?;
-        let book = app.ledger(context.cx.now).await?;
-        let drills = app.drills()?;
-        let (expected, budgets, notify) = (app.expected(), app.budgets(), app.notify()?);
-        let site = app.settings().site.clone();
-        let work = Pass {
-            site: &site,
-            looks: &looks,
-            expected: &expected,
-            ledger: &book,
-            budgets: &budgets,
-            provider_limit,
-            drills: &drills.folder,
-            sweep: &|cx| drills.sweep(&site, cx),
-            notify: notify.as_ref(),
-            exit: args.rule(),
+        app.must_know(&app.looks(), None)?;
+        let context = Context::begin(self.progress, app.limits().0)?;
+        let mut book = app.ledger_for_passes(Mode::Cronjob, false, context.cx.now).await?;
+        warn(book.warnings());
+        let outcome = one_pass(&app, &book, args.rule(), &context.cx).await;
+        let kept = match &outcome {
+            Ok(_) => {
+                app.keep(&mut book, Mode::Cronjob, context.cx.run, None, context.cx.now).await.map(|kept| warn(&kept.warnings))
+            }
+            Err(_) => Ok(()),
         };
-        let outcome = conductor::pass(&work, &context.cx).await;
         book.close().await;
-        let exit = run::show(&outcome?, &site, self.out)?;
+        // What was found is shown also where it could not be kept.
+        let exit = run::show(&outcome?, &app.settings().site, self.out)?;
+        kept?;
+        Ok(context.exit(exit))
+    }
+
+    /// The pass in a loop.
+    pub(super) async fn daemon(&self, args: &daemon::Args) -> Result<ExitCode, Failure> {
+        self.source.must_record("daemon")?;
+        let app = self.app()?;
+        app.must_know(&app.looks(), None)?;
+        let context = Context::begin(self.progress, app.limits().0)?;
+        let exit = daemon::run(args, self, app, &context).await?;
         Ok(context.exit(exit))
     }
 
@@ -97,7 +99,7 @@ impl Desk<'_> {
         app.must_have_met(&looks, &checked, args.subject.as_deref())?;
         let exit = check::show(&checked, &app.settings().site, self.out)?;
         if let Some((making, folder)) = making {
-            app.end_recording(making, book.as_ref()).await?;
+            app.end_recording(making, book.as_deref()).await?;
             say(&format!(
                 "recorded into {}; judge it again with:  dalsegno check --replay {}",
                 folder.display(),
@@ -158,6 +160,10 @@ impl Desk<'_> {
             Some(drill::Command::Gc(gc)) => drill::gc(gc, &context.cx, &ground, self.out).await?,
             Some(drill::Command::Report(report)) => drill::show_report(report, &ground, self.out)?,
         };
+        let made = args.command.is_none() && !args.start.plan;
+        if made && let Some(told) = app.hand_in().await {
+            say(&format!("warning: {told}"));
+        }
         Ok(context.exit(exit))
     }
 
@@ -190,20 +196,52 @@ impl Desk<'_> {
 
     /// The ledger itself.
     pub(super) async fn ledger(&self, args: &ledger::Args) -> Result<ExitCode, Failure> {
+        if let ledger::Command::Rewind(rewind) = &args.command {
+            let rewound = self.app()?.rewind(&rewind.snapshot, Timestamp::now()).await?;
+            return ledger::show_rewound(&rewound, self.out);
+        }
         let (book, _) = self.ledger_now().await?;
         ledger::run(args, &book, self.out).await
     }
 
-    async fn ledger_now(&self) -> Result<(Ledger, Timestamp), Failure> {
+    async fn ledger_now(&self) -> Result<(Book, Timestamp), Failure> {
         let now = Timestamp::now();
         Ok((self.app()?.ledger(now).await?, now))
     }
 }
 
 /// The ledger where there is one: to look must not make it.
-async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Ledger>, AppError> {
+async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Book>, AppError> {
     if !app.has_ledger() {
         return Ok(None);
     }
     app.ledger(now).await.map(Some)
+}
+
+/// Looks, says, remembers.
+pub(super) async fn one_pass(app: &App, book: &Book, rule: ExitRule, cx: &Cx) -> Result<PassOutcome, AppError> {
+    let drills = app.drills()?;
+    let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify()?);
+    let (site, handed_in) = (&app.settings().site, book.handed_in());
+    let work = Pass {
+        site,
+        looks: &looks,
+        expected: &expected,
+        ledger: book,
+        budgets: &budgets,
+        provider_limit: app.limits().1,
+        drills: &drills.folder,
+        handed_in: handed_in.as_deref(),
+        sweep: &|cx| drills.sweep(site, cx),
+        notify: notify.as_ref(),
+        exit: rule,
+    };
+    Ok(conductor::pass(&work, cx).await?)
+}
+
+/// Says what could not be done beside the work.
+pub(super) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        say(&format!("warning: {warning}"));
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, say};
 use super::out::Out;
-use crate::app::{Ledger, LedgerError, Verified};
+use crate::app::{Ledger, LedgerError, Rewound, Verified};
 use crate::domain::ExitCode;
 
 /// The record itself.
@@ -23,6 +23,15 @@ pub enum Command {
     Verify,
     /// Write everything in it as JSON lines
     Export(Export),
+    /// Go back to an older snapshot in the bucket, when the newest is damaged
+    Rewind(Rewind),
+}
+
+/// Where to go back to.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Rewind {
+    /// The snapshot's name below PREFIX/ledger/
+    pub snapshot: String,
 }
 
 /// Where to.
@@ -35,7 +44,7 @@ pub struct Export {
 /// Does what was asked for.
 pub async fn run(args: &Args, ledger: &Ledger, out: &Out) -> Result<ExitCode, Failure> {
     match &args.command {
-        Command::Verify => verify(ledger, out).await,
+        Command::Verify | Command::Rewind(_) => verify(ledger, out).await,
         Command::Export(Export { file: Some(file) }) => {
             let lines = export_to(ledger, file).await?;
             say(&format!("{lines} rows in {}", file.display()));
@@ -47,6 +56,15 @@ pub async fn run(args: &Args, ledger: &Ledger, out: &Out) -> Result<ExitCode, Fa
             other => Ok(other.map(|_| ExitCode::Fine)?),
         },
     }
+}
+
+/// Says what rewinding did.
+pub fn show_rewound(rewound: &Rewound, out: &Out) -> Result<ExitCode, Failure> {
+    let text = |_: &Out| {
+        format!("the ledger is {} again (serial {}); {} stays where it is", rewound.snapshot, rewound.serial, rewound.was)
+    };
+    out.show(rewound, text)?;
+    Ok(ExitCode::Fine)
 }
 
 async fn verify(ledger: &Ledger, out: &Out) -> Result<ExitCode, Failure> {

@@ -1,16 +1,20 @@
 //! The command line: argv in, data on stdout, talk on stderr, an exit code.
 
 pub mod archive;
+pub mod argv;
+mod ask;
 pub mod at_least;
 pub mod check;
 pub mod completions;
 pub mod config;
 mod context;
+pub mod daemon;
 mod dispatch;
 pub mod doctor;
 pub mod drill;
 pub mod explain;
 pub mod failure;
+pub mod from;
 pub mod history;
 pub mod init;
 pub mod internal;
@@ -18,6 +22,7 @@ pub mod ledger;
 pub mod out;
 pub mod probe;
 pub mod progress;
+pub mod rbac;
 pub mod run;
 pub mod runbook;
 pub mod show;
@@ -30,6 +35,7 @@ use std::sync::Arc;
 pub use failure::Failure;
 pub use out::{Format, Out};
 
+use crate::app::Source;
 use crate::domain::{ExitCode, Progress};
 use crate::telemetry::LogFormat;
 
@@ -82,6 +88,9 @@ pub struct Global {
     /// More in the log; -vv for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
+    /// Where the configuration lies, when it lies in a bucket
+    #[command(flatten)]
+    pub from: from::From,
 }
 
 /// The commands.
@@ -89,6 +98,8 @@ pub struct Global {
 pub enum Command {
     /// One pass: look, say what is wrong, send what changed
     Run(run::Args),
+    /// The pass in a loop, with /healthz and /metrics
+    Daemon(daemon::Args),
     /// Look now and judge; remembers nothing
     Check(check::Args),
     /// What the last pass saw, one line per subject
@@ -127,9 +138,15 @@ impl Cli {
     /// Does what was asked for.
     pub async fn run(self, out: &Out, progress: &Arc<dyn Progress>) -> Result<ExitCode, Failure> {
         let Self { global, command } = self;
-        let desk = dispatch::Desk { config: &global.config, progress, out };
+        let source = match &command {
+            // They need no configuration, so nobody is asked for the keys of one.
+            Command::Explain(_) | Command::Init(_) | Command::Completions(_) | Command::Man(_) => Source::files(&global.config),
+            _ => from::source(&global).await?,
+        };
+        let desk = dispatch::Desk { source: &source, progress, out };
         match command {
             Command::Run(args) => desk.run(&args).await,
+            Command::Daemon(args) => desk.daemon(&args).await,
             Command::Check(args) => desk.check(&args).await,
             Command::Status(args) => desk.status(&args).await,
             Command::Drill(args) => desk.drill(&args).await,
@@ -142,7 +159,7 @@ impl Cli {
             Command::Ledger(args) => desk.ledger(&args).await,
             Command::Explain(args) => explain::run(&args, out),
             Command::Init(args) => init::run(&args, out),
-            Command::Config(args) => config::run(&args, &global.config, out),
+            Command::Config(args) => config::run(&args, &source, out),
             Command::Completions(args) => completions::run(&args, out),
             Command::Man(args) => completions::man(&args, out),
         }

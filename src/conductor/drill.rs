@@ -9,14 +9,14 @@ use serde_json::Value;
 
 pub use crate::drill::{Course, Declared, headline, report, step_line};
 pub use crate::execution::{
-    EvidenceError, JournalError, Outlook, Swept, SweptHow, Unwatched, Watch, list_evidence, outlook, read_evidence,
+    EVIDENCE_FILE, EvidenceError, JournalError, Outlook, Swept, SweptHow, Unwatched, Watch, list_evidence, outlook, read_evidence,
 };
 pub use crate::runbook::{Mistakes, Plan};
 
 use crate::domain::{
     Act, Cx, Evidence, Exit, ExitCode, Expects, Explained, Guard, Isolation, Place, Placeholder, Policy, Requests, RunId, Subject,
 };
-use crate::execution::{EVIDENCE_FILE, Hands, How, Interrupted, Journal, run, sweep, unclosed, write_evidence};
+use crate::execution::{Hands, How, Interrupted, Journal, run, sweep, unclosed, write_evidence};
 use crate::runbook::{Mistake, check, plan};
 use crate::{drill, runbook};
 

@@ -6,13 +6,16 @@ use crate::domain::{Cx, Explained, Finding, Severity, Subject};
 use crate::execution::{list_evidence, read_evidence_and_digest};
 use crate::ledger::{Ledger, LedgerError, TakenIn};
 
-/// Takes in what is new below `drills`. A file that cannot be read is a finding and stops nothing; errors of the ledger do.
-pub(super) async fn take_in(ledger: &Ledger, drills: &Path, cx: &Cx) -> Result<Vec<Finding>, LedgerError> {
-    let files = match list_evidence(drills) {
-        Ok(files) => files,
-        Err(error) => return Ok(vec![unreadable(drills, &error)]),
-    };
+/// Takes in what is new below these folders. A file that cannot be read is a finding and stops nothing; errors of the ledger do.
+pub(super) async fn take_in(ledger: &Ledger, folders: &[&Path], cx: &Cx) -> Result<Vec<Finding>, LedgerError> {
     let mut findings = Vec::new();
+    let mut files = Vec::new();
+    for folder in folders {
+        match list_evidence(folder) {
+            Ok(found) => files.extend(found),
+            Err(error) => findings.push(unreadable(folder, &error)),
+        }
+    }
     for (_, path) in files {
         match read_evidence_and_digest(&path) {
             Err(error) => findings.push(unreadable(&path, &error)),

@@ -54,6 +54,8 @@ pub struct Pass<'a> {
     pub provider_limit: Duration,
     /// The folder of drills: `<state>/drills`.
     pub drills: &'a Path,
+    /// Evidence that others handed in, laid out as the folder of drills is; `None` = nobody can.
+    pub handed_in: Option<&'a Path>,
     /// Sweeps interrupted drills. Given by `app`, which knows who can take what back.
     pub sweep: &'a (dyn Fn(Cx) -> BoxFuture<'a, Swept> + Send + Sync),
     /// Who is told; `None` = nobody.
@@ -108,7 +110,8 @@ pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> 
 async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result<PassOutcome, LedgerError> {
     let swept = (work.sweep)(cx.clone()).await;
     let mut findings = left_overs(&swept);
-    let not_taken_in = evidence::take_in(work.ledger, work.drills, cx).await?;
+    let folders: Vec<&Path> = std::iter::once(work.drills).chain(work.handed_in).collect();
+    let not_taken_in = evidence::take_in(work.ledger, &folders, cx).await?;
     // What interrupted drills left, and what drills said, is part of what must be seen.
     let own_work_done = swept.stuck.is_empty() && not_taken_in.is_empty();
     findings.extend(not_taken_in);

@@ -132,8 +132,7 @@ pub struct Status {
 
 /// Reads the ledger. `expected` names the subjects of the configuration, so that one that was never seen is shown too.
 pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Timestamp) -> Result<Status, LedgerError> {
-    let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
-    let passes: Vec<RunLine> = ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect();
+    let passes = done_passes(ledger).await?;
     let stale = passes.first().is_none_or(|newest| now.duration_since(newest.began) > interval(&passes) * PASSES);
     let open = ledger.open_findings().await?;
     let points = ledger.points().await?;
@@ -158,6 +157,17 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
     lines.sort_by(|a, b| a.state.cmp(&b.state).then_with(|| a.subject.cmp(&b.subject)));
     let counted = Counted::of(open.iter().map(|open| &open.finding));
     Ok(Status { site: site.to_owned(), now, pass: passes.into_iter().next(), stale, counted, lines })
+}
+
+/// The usual time between two passes, learnt from the ledger; an hour while it cannot be.
+pub async fn usual_interval(ledger: &Ledger) -> Result<SignedDuration, LedgerError> {
+    Ok(interval(&done_passes(ledger).await?))
+}
+
+/// The newest passes that came to their end, newest first.
+async fn done_passes(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
+    let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
+    Ok(ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect())
 }
 
 /// The usual time between two passes: the median, so that one long pause does not hide the next.

@@ -10,6 +10,7 @@ use super::mistake::Mistake;
 use super::notice;
 use super::placeholder::Kind;
 use super::settings::{DrillSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
+use super::state::default_state_folder;
 use super::tree::{Node, Shape, child};
 use crate::domain::{FactKind, Isolation, Secret, Severity, Subject, nearest};
 use crate::providers::objectstore::config::{self as objectstore, StoreFragment, StoreSettings};
@@ -42,6 +43,7 @@ pub(super) fn settings(work: &mut Work) -> Settings {
     let known: Vec<String> = stores.keys().cloned().collect();
     let cnpg = super::clusters::cnpg(work, &site, &environment, &known);
     let state = part::<StateFragment>(work, "state");
+    let ledger = super::ledger::settings(work, &site);
     let drill = part::<DrillFragment>(work, "drill");
     let notify = notify(work);
     let pass = pass(work);
@@ -50,7 +52,8 @@ pub(super) fn settings(work: &mut Work) -> Settings {
         environment,
         state_folder: state
             .folder
-            .map_or_else(|| default_state(work), |folder| work.root.place_of("state.folder").resolve(&folder)),
+            .map_or_else(|| default_state_folder(&work.env), |folder| work.root.place_of("state.folder").resolve(&folder)),
+        ledger,
         stores: stores.into_values().filter(|built| built.troubles.is_empty()).map(|built| built.settings).collect(),
         postgres: postgres.into_iter().filter(|(_, usable)| *usable).map(|(settings, _)| settings).collect(),
         prometheus,
@@ -83,7 +86,7 @@ fn scope(work: &mut Work, key: &str) -> String {
 }
 
 /// A part without subject of its own: what stands at placeholders is left out, its default is taken.
-fn part<T: serde::de::DeserializeOwned + Default>(work: &mut Work, key: &str) -> T {
+pub(super) fn part<T: serde::de::DeserializeOwned + Default>(work: &mut Work, key: &str) -> T {
     let Some(node) = work.root.get(key).cloned() else { return T::default() };
     work.part(key, &node, &|_| true).unwrap_or_default()
 }
@@ -320,6 +323,7 @@ fn pass(work: &mut Work) -> PassSettings {
     let settings = PassSettings {
         deadline: fragment.deadline.map_or(PASS_DEADLINE, |span| span.0),
         provider_deadline: fragment.provider_deadline.map_or(PROVIDER_DEADLINE, |span| span.0),
+        mode: fragment.mode,
     };
     let mut refuse = |key: &str, text: String, hint: &str| {
         work.fatal.push(Mistake::new(&work.root.place_of(key), key, "deadline-invalid", text).hint(hint));
@@ -336,17 +340,4 @@ fn pass(work: &mut Work) -> PassSettings {
         refuse("pass.provider-deadline", text, "lower it, or raise pass.deadline");
     }
     settings
-}
-
-/// `/var/lib/dalsegno` for root; for others a folder that they own.
-fn default_state(work: &Work) -> PathBuf {
-    let set = |name: &str| work.env.get(name).filter(|value| value.starts_with('/'));
-    if nix::unistd::Uid::effective().is_root() {
-        return PathBuf::from("/var/lib/dalsegno");
-    }
-    match (set("XDG_STATE_HOME"), set("HOME")) {
-        (Some(folder), _) => PathBuf::from(folder).join("dalsegno"),
-        (None, Some(home)) => PathBuf::from(home).join(".local/state/dalsegno"),
-        (None, None) => PathBuf::from("/var/lib/dalsegno"),
-    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Isolation, SecretRef, Severity, Span};
+use crate::domain::{Isolation, Mode, SecretRef, Severity, Span};
 use crate::providers::cnpg::config::CnpgFragment;
 use crate::providers::kubernetes::config::KubernetesFragment;
 use crate::providers::objectstore::config::StoreFragment;
@@ -25,6 +25,8 @@ pub struct ConfigFragment {
     pub environment: Option<String>,
     /// Where the ledger and the evidence of drills are kept.
     pub state: StateFragment,
+    /// Where the ledger is at home between passes.
+    pub ledger: LedgerFragment,
     /// Object stores, by name.
     pub stores: BTreeMap<String, StoreFragment>,
     /// PostgreSQL databases whose archives lie in a store, by name.
@@ -39,7 +41,7 @@ pub struct ConfigFragment {
     pub drill: DrillFragment,
     /// Who is told.
     pub notify: NotifyFragment,
-    /// How long a pass may take.
+    /// How long a pass may take, and who makes it.
     pub pass: PassFragment,
 }
 
@@ -50,6 +52,29 @@ pub struct StateFragment {
     /// A folder on a local disk (never NFS, CIFS or FUSE). Default: /var/lib/dalsegno for root, ~/.local/state/dalsegno for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+}
+
+/// Where the ledger is at home between passes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LedgerFragment {
+    /// volume: in the state folder, and nowhere else. bucket: in a store, so that the machine may be gone after each pass; the
+    /// state folder is then scratch. Default: volume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home: Option<LedgerHome>,
+    /// With home: bucket, the store. Its `own:` says with which key and below which prefix; it must know conditional writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}
+
+/// Where the ledger is at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LedgerHome {
+    /// The state folder.
+    Volume,
+    /// A store.
+    Bucket,
 }
 
 /// How drills are run here.
@@ -100,7 +125,7 @@ pub struct HeartbeatFragment {
     pub url: SecretRef,
 }
 
-/// How long a pass may take.
+/// How long a pass may take, and who makes it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PassFragment {
@@ -110,4 +135,8 @@ pub struct PassFragment {
     /// One provider; what hangs costs this much. Default: 60s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_deadline: Option<Span>,
+    /// Who makes passes here: cronjob (`dalsegno run`) or daemon (`dalsegno daemon`); the other one refuses. Default: either, not both at
+    /// a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }

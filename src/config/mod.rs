@@ -7,6 +7,7 @@ mod build;
 mod clusters;
 mod files;
 mod fragment;
+mod ledger;
 mod load;
 mod mistake;
 mod notice;
@@ -19,19 +20,21 @@ mod schema;
 mod secrets;
 mod settings;
 mod show;
+mod state;
 mod tree;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
-pub use fragment::ConfigFragment;
+pub use fragment::{ConfigFragment, LedgerHome};
 pub use load::{Loaded, check, check_without_secrets, load, load_without_secrets};
 pub use mistake::{At, ConfigErrors, Mistake};
 pub use placeholder::{Kind, is_placeholder};
 pub use reference::reference;
 pub use schema::Schema;
-pub use settings::{DrillSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
+pub use settings::{DrillSettings, LedgerSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
 pub use show::shown;
+pub use state::default_state_folder;
 
 /// Where the configuration is looked for when nobody says: the first that is there.
 pub const USUAL_PLACES: [&str; 2] = ["dalsegno.yaml", "/etc/dalsegno"];

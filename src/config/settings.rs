@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::domain::{Isolation, Secret, Severity};
+use crate::domain::{Isolation, Mode, Prefix, Secret, Severity, StoreId};
 use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
@@ -18,6 +18,8 @@ pub struct Settings {
     pub environment: String,
     /// Holds `ledger.sqlite` and `drills/`.
     pub state_folder: PathBuf,
+    /// Where the ledger is at home.
+    pub ledger: LedgerSettings,
     /// Stores, by name.
     pub stores: Vec<StoreSettings>,
     /// Databases, by name; the store of each is in `stores`.
@@ -32,6 +34,20 @@ pub struct Settings {
     pub notify: NotifySettings,
     /// How long a pass may take.
     pub pass: PassSettings,
+}
+
+/// Where the ledger is at home between passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LedgerSettings {
+    /// In the state folder.
+    Volume,
+    /// In a store.
+    Bucket {
+        /// Which one. It may be missing among the stores, when it cannot be used.
+        store: StoreId,
+        /// Our prefix there. It is known also where the key to write with is not.
+        prefix: Prefix,
+    },
 }
 
 /// How drills are run here.
@@ -74,4 +90,6 @@ pub struct PassSettings {
     pub deadline: Duration,
     /// One provider.
     pub provider_deadline: Duration,
+    /// Who makes it; `None` = whoever comes.
+    pub mode: Option<Mode>,
 }

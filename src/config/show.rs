@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::load::Loaded;
-use super::settings::Settings;
+use super::settings::{LedgerSettings, Settings};
 use crate::domain::{Secret, Span};
 use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::{Keys, StoreSettings};
@@ -24,6 +24,10 @@ fn settings(settings: &Settings) -> Value {
         "site": settings.site,
         "environment": settings.environment,
         "state": {"folder": settings.state_folder},
+        "ledger": match &settings.ledger {
+            LedgerSettings::Volume => json!({"home": "volume"}),
+            LedgerSettings::Bucket { store, prefix } => json!({"home": "bucket", "store": store, "prefix": prefix}),
+        },
         "stores": settings.stores.iter().map(|store| (store.id.to_string(), shown_store(store))).collect::<serde_json::Map<_, _>>(),
         "postgres": settings.postgres.iter().map(|db| (db.name.clone(), shown_database(db))).collect::<serde_json::Map<_, _>>(),
         "cnpg": settings.cnpg.iter().map(|of| (of.kubernetes.id.to_string(), shown_cnpg(of))).collect::<serde_json::Map<_, _>>(),
@@ -42,6 +46,7 @@ fn settings(settings: &Settings) -> Value {
         "pass": {
             "deadline": Span(settings.pass.deadline),
             "provider-deadline": Span(settings.pass.provider_deadline),
+            "mode": settings.pass.mode,
         },
     })
 }

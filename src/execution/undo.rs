@@ -16,7 +16,10 @@ const ATTEMPTS: u32 = 3;
 const BETWEEN: Duration = Duration::from_millis(500);
 /// An undo may take as long as the work itself, but at least and at most so long.
 const SHORTEST: u64 = 60;
-const LONGEST: u64 = 600;
+const LONGEST: u64 = LONGEST_UNDO_SECONDS;
+
+/// The longest that one undo may take, in seconds. Whoever ends us by force must wait longer (`terminationGracePeriodSeconds`).
+pub const LONGEST_UNDO_SECONDS: u64 = 600;
 
 /// Takes back everything of the journal that must be: scaffolds always; changes that can be undone when the run did not end
 /// well; products never. In a run that was ended before, only what was stuck is tried again, and written down if it went.

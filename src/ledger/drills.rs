@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 
 use super::column::{Reading, json, ms, word};
 use super::{Ledger, LedgerError, sql};
-use crate::domain::{EVIDENCE_FORMAT, Evidence, ExitCode, Place, Subject};
+use crate::domain::{EVIDENCE_FORMAT, Evidence, ExitCode, Place, RunId, Subject};
 
 /// What taking in did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,12 @@ impl Ledger {
         self.put_drill(&mut transaction, number, evidence, sha256, now).await?;
         self.commit(transaction).await?;
         Ok(TakenIn::New)
+    }
+
+    /// Whether the evidence of this drill was taken in.
+    pub async fn knows_drill(&self, run: RunId) -> Result<bool, LedgerError> {
+        let query = sqlx::query_scalar::<_, String>(sql::DRILL_BY_RUN).bind(run.to_string());
+        Ok(query.fetch_optional(&self.reader).await.map_err(self.sorted())?.is_some())
     }
 
     async fn put_drill(

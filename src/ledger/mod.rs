@@ -5,6 +5,7 @@
 //! A damaged or foreign file is refused and left as it is.
 
 mod column;
+mod copy;
 mod drills;
 mod error;
 mod export;

@@ -16,6 +16,7 @@ statements! {
     HAS_MIGRATIONS = "SELECT count(*) AS n FROM sqlite_schema WHERE name = '_sqlx_migrations'";
     SCHEMA_VERSION = "SELECT coalesce(max(version), 0) AS version FROM _sqlx_migrations";
     QUICK_CHECK = "SELECT quick_check AS said FROM pragma_quick_check LIMIT 5";
+    COPY_INTO = "VACUUM INTO ?1";
     INTEGRITY_CHECK = "SELECT integrity_check AS said FROM pragma_integrity_check LIMIT 50";
     FOREIGN_KEY_CHECK = "SELECT \"table\" AS child, parent FROM pragma_foreign_key_check LIMIT 50";
 

@@ -17,6 +17,7 @@ pub mod hold;
 pub mod isolation;
 pub mod keeper;
 pub mod make;
+pub mod memory;
 pub mod pipe;
 pub mod process;
 pub mod recover;

@@ -19,6 +19,7 @@ use super::held::{Chosen, Held, Recovered, Restore, Server, Telling, seconds};
 use super::hold::StartOrder;
 use super::isolation;
 use super::keeper::Keeper;
+use super::memory;
 use super::replay::{self, Replay};
 use super::settings::RestoreSettings;
 use super::tree::Owner;
@@ -153,7 +154,7 @@ impl RecoverWork {
             timeline: chosen.plan.timeline,
             target_time: target_time.as_deref(),
             limits: SourceLimits::of(control),
-            shared_buffers_bytes: self.settings.limits.shared_buffers_bytes,
+            shared_buffers_bytes: memory::shared_buffers(self.settings.limits.shared_buffers_bytes),
         };
         conf.write().map_err(|error| Trouble::disk("write", &self.held.sandbox.conf(), &error))?;
         let order = StartOrder {

@@ -40,7 +40,7 @@ pub struct Limits {
     pub retry_seconds: u64,
     /// Replay that does not move for so long while all WAL lies there is a stall, in seconds.
     pub stall_seconds: u64,
-    /// PostgreSQL's shared buffers.
+    /// PostgreSQL's shared buffers at most; see [`super::memory`].
     pub shared_buffers_bytes: u64,
     /// Disk that must stay free.
     pub reserve_bytes: u64,
@@ -51,12 +51,12 @@ impl Default for Limits {
         Self {
             part_bytes: 4 << 20,
             parts: 4,
-            wal_workers: 4,
+            wal_workers: 8,
             wal_memory_bytes: 16 << 20,
             wal_ahead_bytes: 1 << 30,
             retry_seconds: 60,
             stall_seconds: 60,
-            shared_buffers_bytes: 128 << 20,
+            shared_buffers_bytes: 1 << 30,
             reserve_bytes: 256 << 20,
         }
     }

@@ -12,6 +12,7 @@
 
 mod archive;
 mod calendar;
+mod chart;
 mod cli;
 mod clock;
 mod cnpg;
@@ -20,6 +21,7 @@ mod config;
 mod corpus;
 mod drill;
 mod execution;
+mod home;
 mod house;
 mod ledger;
 mod notify;

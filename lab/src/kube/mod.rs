@@ -52,7 +52,7 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 /// The order of the fields is the order of their ends: clients first, the API server last but for its store.
 #[derive(Debug)]
 pub struct Cluster {
-    kwok: Option<crate::Process>,
+    _kwok: crate::Process,
     kubelet: Kubelet,
     planes: server::Planes,
     network: network::PodNetwork,

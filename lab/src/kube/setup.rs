@@ -42,7 +42,7 @@ pub(super) async fn start() -> Result<Cluster, LabError> {
     planes.start_others(&places)?;
     kwok::make_node(&admin, NODE).await?;
     let kwok = kwok::start(folder.path(), kwok_port, kubelet.port())?;
-    let cluster = Cluster { kwok: Some(kwok), kubelet, planes, network, authority, folder, port: api_port, token };
+    let cluster = Cluster { _kwok: kwok, kubelet, planes, network, authority, folder, port: api_port, token };
     wait_living(&cluster, &admin).await?;
     Ok(cluster)
 }

@@ -85,12 +85,18 @@ impl Postgres {
 
     /// Waits until the archiver has delivered this segment or a later one.
     pub async fn wait_archived(&self, segment: &str) -> Result<(), LabError> {
-        let until = Instant::now() + Duration::from_mins(3);
+        let mut until = Instant::now() + Duration::from_mins(3);
+        let mut known = String::new();
         while Instant::now() < until {
             let last = self.value("select coalesce((select last_archived_wal from pg_stat_archiver), '')").await?;
             // Names of history files and labels sort among the segments' only by their first 24 digits.
             if last.get(..24).is_some_and(|name| name >= segment) {
                 return Ok(());
+            }
+            // A long backlog takes its time; only an archiver that stands still is given up.
+            if last != known {
+                until = Instant::now() + Duration::from_mins(3);
+                known = last;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

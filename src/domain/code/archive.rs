@@ -97,10 +97,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
         code: "base-backup-tablespace-missing",
         title: "a tablespace of a base backup is missing",
-        meaning: "backup.info names a tablespace, and its tar is not there.",
+        meaning: "backup.info names a tablespace, and its tar is not there; or the live Cluster has one that the newest base backup does not name: \
+                  replay then stops at the record that creates it.",
         harm: "That tablespace, and so the database, cannot be restored from this backup.",
-        remedy: "take a new base backup; recover the object from bucket versions if this one is needed",
-        sources: &["https://github.com/EnterpriseDB/barman/issues/962"],
+        remedy: "take a new base backup, after every change of spec.tablespaces again; recover the object from bucket versions if this one is needed",
+        sources: &[
+            "https://github.com/EnterpriseDB/barman/issues/962",
+            "https://github.com/cloudnative-pg/cloudnative-pg/issues/4407",
+        ],
     },
     CodeSpec {
         code: "s3-objects-carry-chunk-framing",

@@ -47,17 +47,6 @@ pub(super) const ROWS: &[CodeSpec] = &[
         ],
     },
     CodeSpec {
-        code: "base-backup-tablespace-missing",
-        title: "the newest base backup does not hold every tablespace",
-        meaning: "Its backup.info names a tablespace whose tar is not in the bucket, or spec.tablespaces has one that it does not name.",
-        harm: "The tables in it are lost; or replay stops at the record that creates it.",
-        remedy: "take a base backup after every change of spec.tablespaces, and keep the recovery manifest's tablespaces in step",
-        sources: &[
-            "https://github.com/cloudnative-pg/cloudnative-pg/issues/4407",
-            "https://github.com/EnterpriseDB/barman/issues/343",
-        ],
-    },
-    CodeSpec {
         code: "backup-temp-space-exhausted",
         title: "a backup filled the pod's temporary space",
         meaning: "An instance was evicted for its EmptyDir or ephemeral storage, or a backup failed with \"No space left on \

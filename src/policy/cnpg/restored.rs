@@ -4,7 +4,7 @@ use super::super::ground::{Ground, MINUTE, plus, say, some_of};
 use super::place::{is_at, words};
 use super::stand;
 use super::writers::{Spot, spots};
-use crate::domain::{ArchiveFact, ArchiveRef, Bootstrap, CnpgFact, Finding, LiveLocation, Severity, age};
+use crate::domain::{ArchiveFact, ArchiveRef, Bootstrap, CnpgFact, Condition, Finding, LiveLocation, Severity, age};
 
 /// Clocks of a store and of an API server differ by seconds, and uploads overtake each other by less than a minute (maxParallel).
 const CLOCKS: f64 = 5.0 * MINUTE;
@@ -79,6 +79,11 @@ fn overwrites_source(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let (entry, from) = source(cluster).and_then(|(entry, archive)| Some((entry, archive.location()?)))?;
     let spot = Spot::of(ground, cluster, from)?;
     let (_, to) = spots(ground, cluster).into_iter().find(|(written, _)| *written == spot)?;
+    // While another Cluster writes there as well, two writers are told of.
+    let another = |other: &&&CnpgFact| other.subject != cluster.subject && super::writers::writes_to(ground, other, &spot);
+    if ground.cnpg.iter().any(|other| another(&other)) {
+        return None;
+    }
     let check = if cluster.skip_empty_archive_check {
         "cnpg.io/skipEmptyWalArchiveCheck is enabled: nothing stops it from writing into the source"
     } else {
@@ -107,7 +112,7 @@ fn overwrites_source(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
 }
 
 /// Restored from volume snapshots, and its place holds what was written before it was made: no check stood in the way.
-fn reused_after_snapshot(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
+pub(super) fn reused_after_snapshot(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let Bootstrap::Recovery { snapshots, .. } = &cluster.bootstrap else { return None };
     let created = cluster.created.filter(|_| !snapshots.is_empty())?;
     let (archive, location) = stand::written(cluster).into_iter().find_map(|location| Some((at(ground, location)?, location)))?;
@@ -157,7 +162,7 @@ pub(super) fn source_server(ground: &Ground, cluster: &CnpgFact) -> Option<Findi
     let (entry, archive_ref) = source(cluster)?;
     let location = archive_ref.location()?;
     let spot = Spot::of(ground, cluster, location)?;
-    let restored = cluster.condition("Initialized").is_some_and(|condition| condition.is_true()) || stand::is_healthy(cluster);
+    let restored = cluster.condition("Initialized").is_some_and(Condition::is_true) || stand::is_healthy(cluster);
     if restored || cluster.deleting.is_some() {
         return None;
     }

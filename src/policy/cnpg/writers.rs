@@ -66,6 +66,11 @@ pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     by_spot.into_values().filter_map(shared).collect()
 }
 
+/// Whether a Cluster writes to a place.
+pub(super) fn writes_to(ground: &Ground, cluster: &CnpgFact, spot: &Spot) -> bool {
+    writes(cluster) && spots(ground, cluster).iter().any(|(written, _)| written == spot)
+}
+
 fn writes(cluster: &CnpgFact) -> bool {
     cluster.deleting.is_none() && cluster.skip_wal_archiving.as_deref() != Some("enabled")
 }

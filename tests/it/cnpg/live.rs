@@ -160,6 +160,18 @@ async fn an_expired_token_is_read_again_once() {
     bench.kube.list(&pods(), &KubeAsk::default()).await.unwrap();
 }
 
+/// A server that says something else where TLS belongs.
+async fn speaks_no_tls() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    url
+}
+
 #[tokio::test]
 async fn no_answer_is_told_apart_by_kind_and_never_holds_the_token() {
     let slow = Bench::new(|_| Reply { delay: Duration::from_secs(30), ..Reply::new(200, "{}") }).await;
@@ -169,8 +181,7 @@ async fn no_answer_is_told_apart_by_kind_and_never_holds_the_token() {
     for (server, kind) in [
         ("http://127.0.0.1:1", FailureKind::Refused),
         ("http://no-such-host.invalid:6443", FailureKind::Dns),
-        // TLS to a server that speaks none.
-        (&slow.mock.endpoint.replace("http://", "https://"), FailureKind::Tls),
+        (&speaks_no_tls().await, FailureKind::Tls),
     ] {
         let kube = LiveKube::new(kubeconfig(folder.path(), server), limits());
         let error = kube.list(&pods(), &KubeAsk::default()).await.unwrap_err();

@@ -103,7 +103,7 @@ proptest! {
 async fn one_odd_field_does_not_hide_the_others() {
     let mut odd = cluster("a", "odd");
     odd["spec"]["instances"] = json!("three");
-    odd["spec"]["storage"] = json!(["10Gi"]);
+    odd["spec"]["storage"] = json!(7);
     odd["metadata"]["labels"] = json!(7);
     odd["status"]["conditions"].as_array_mut().unwrap().push(json!("nonsense"));
     odd["status"]["timelineID"] = json!(null);

@@ -162,6 +162,7 @@ impl Site {
             budgets: &self.budgets,
             provider_limit: self.limit,
             drills: &drills,
+            handed_in: None,
             sweep: &sweep,
             notify: self.notify.as_ref(),
             exit: self.exit,

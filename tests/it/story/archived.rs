@@ -5,22 +5,22 @@ use lab::barman::{BaseCompression, WalCompression};
 
 use crate::restore::drill::{Archive, PREFIX, SERVER};
 
-pub(super) use crate::restore::drill::{MAJOR, servers_are_here};
+pub(crate) use crate::restore::drill::{MAJOR, servers_are_here};
 
 /// What a cluster left in its bucket, after the cluster itself is gone.
-pub(super) struct Archived {
+pub(crate) struct Archived {
     /// The bucket in which it was made; nobody changes it.
-    pub(super) bucket: String,
-    pub(super) objects: Vec<(String, Bytes)>,
-    pub(super) system_id: String,
-    pub(super) rows: u64,
+    pub(crate) bucket: String,
+    pub(crate) objects: Vec<(String, Bytes)>,
+    pub(crate) system_id: String,
+    pub(crate) rows: u64,
     /// Names of whole segments, oldest first.
-    pub(super) segments: Vec<String>,
+    pub(crate) segments: Vec<String>,
 }
 
 impl Archived {
     /// The archive of all stories: a base backup, segments of 1 MiB, gzip. Its source is stopped.
-    pub(super) async fn once() -> &'static Self {
+    pub(crate) async fn once() -> &'static Self {
         static ONCE: tokio::sync::OnceCell<Archived> = tokio::sync::OnceCell::const_new();
         ONCE.get_or_init(Self::make).await
     }
@@ -40,7 +40,7 @@ impl Archived {
     }
 
     /// The same archive in a bucket of its own, to be damaged.
-    pub(super) async fn copy(&self) -> String {
+    pub(crate) async fn copy(&self) -> String {
         let weed = lab::seaweed::shared().await.unwrap();
         let bucket = weed.fresh_bucket().await.unwrap();
         for (key, bytes) in &self.objects {
@@ -50,12 +50,12 @@ impl Archived {
     }
 
     /// A segment from the end, as an object: 1 is the one before the last.
-    pub(super) fn segment_key(&self, from_end: usize) -> String {
+    pub(crate) fn segment_key(&self, from_end: usize) -> String {
         let name = &self.segments[self.segments.len() - 1 - from_end];
         format!("{PREFIX}/{SERVER}/wals/{}/{name}.gz", &name[..16])
     }
 
-    pub(super) fn bytes(&self, key: &str) -> Bytes {
+    pub(crate) fn bytes(&self, key: &str) -> Bytes {
         self.objects.iter().find(|(known, _)| known == key).unwrap().1.clone()
     }
 }

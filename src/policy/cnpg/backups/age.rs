@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::super::super::ground::{Ground, plus, say};
 use super::super::stand::is_stopped;
 use super::runs::{SNAPSHOT, active, in_phase, longest_taken, missed, newest_base};
+use super::schedules::is_short;
 use crate::domain::{Calendar, CnpgFact, CnpgSchedule, Finding, Severity, duration_in_words};
 
 /// Runs that are counted: beyond that it is "many".
@@ -28,7 +29,9 @@ pub(super) fn too_old(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
         let count = missed(ground, &calendar, since, COUNTED).min(calendar.runs_between(since, late, COUNTED));
         (count.saturating_sub(under_way), schedule)
     };
-    let offsite = active(cluster).into_iter().filter(|(schedule, _)| schedule.method != SNAPSHOT);
+    // What a misread text promises is not what anybody meant: told as that.
+    let promises = |schedule: &CnpgSchedule| schedule.method != SNAPSHOT && !is_short(schedule);
+    let offsite = active(cluster).into_iter().filter(|(schedule, _)| promises(schedule));
     let (count, schedule): (usize, &CnpgSchedule) = offsite.map(counted).max_by_key(|(count, _)| *count)?;
     if count == 0 {
         return None;

@@ -21,11 +21,14 @@ pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     [field_count(ground, cluster), suspended(ground, cluster), never_fired(ground, cluster)].into_iter().flatten().collect()
 }
 
+/// Five fields, where six are meant.
+pub(super) fn is_short(schedule: &CnpgSchedule) -> bool {
+    !schedule.expression.starts_with('@') && schedule.expression.split_whitespace().count() == 5
+}
+
 /// Five fields: CNPG takes the first for seconds, and only a warning at admission says so.
 fn field_count(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
-    let short =
-        |schedule: &&CnpgSchedule| !schedule.expression.starts_with('@') && schedule.expression.split_whitespace().count() == 5;
-    let found: Vec<&CnpgSchedule> = cluster.schedules.iter().flatten().filter(short).collect();
+    let found: Vec<&CnpgSchedule> = cluster.schedules.iter().flatten().filter(|schedule| is_short(schedule)).collect();
     let first = found.first()?;
     let names: Vec<String> = found.iter().map(|schedule| schedule.name.clone()).collect();
     let evidence = found

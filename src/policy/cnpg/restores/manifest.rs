@@ -1,7 +1,8 @@
 //! What the manifest of a recovery says, and what it leaves out.
 
 use super::super::super::ground::{Ground, done, position, say, some_of};
-use super::super::restored::source;
+use super::super::restored::{reused_after_snapshot, source};
+use super::super::stand::has_archiver;
 use super::source::{archive, base, has_an_end, original};
 use super::{fresh, look_at, moment, recovering};
 use crate::domain::{ArchiveRef, Bootstrap, CnpgBackup, CnpgFact, Finding, Severity};
@@ -68,7 +69,11 @@ fn ignores_wal(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
             by_wal || newest.written.is_some_and(|written| backup.stopped.is_some_and(|stopped| stopped >= written))
         })
     };
-    if !fresh(ground, cluster) || taken.is_some_and(reaches) {
+    // It writes over the WAL that it should have replayed: told as that.
+    let told = reused_after_snapshot(ground, cluster).is_some();
+    // In use and archiving again: what was not replayed then is past.
+    let past = has_archiver(cluster) && !recovering(cluster);
+    if past || !fresh(ground, cluster) || taken.is_some_and(reaches) || told {
         return None;
     }
     let names: Vec<String> = snapshots.iter().map(|(role, name)| format!("{role} {name}")).collect();
@@ -94,8 +99,9 @@ fn ignores_wal(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
 /// No database, owner and secret: the application's role keeps the password of the source, and no Secret here holds it.
 fn app_credentials(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let Bootstrap::Recovery { database, owner, secret, .. } = &cluster.bootstrap else { return None };
-    if secret.is_some() || (database.is_some() && owner.is_some()) || cluster.app_secret == Some(true) || !fresh(ground, cluster)
-    {
+    // A replica cluster takes over roles and passwords with everything else.
+    let told = secret.is_some() || (database.is_some() && owner.is_some()) || cluster.replica_of.is_some();
+    if told || cluster.app_secret == Some(true) || !fresh(ground, cluster) {
         return None;
     }
     let (its_database, its_owner, told_by) = match original(ground, cluster) {
@@ -188,7 +194,9 @@ fn source_missing(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     }
     let snapshots = snapshots_missing.iter().flatten();
     gone.extend(snapshots.map(|name| format!("VolumeSnapshot {}/{name} is not there", cluster.cluster.namespace)));
+    // Admission refuses that; a manifest that nobody applied yet may still say it.
     if let Some(name) = named
+        && cluster.created.is_none()
         && !cluster.externals.iter().any(|external| &external.name == name)
     {
         gone.push(format!("externalClusters has no entry {name}"));

@@ -147,6 +147,8 @@ proptest! {
     fn drills_are_not_accused(name in name(), minutes in 0.0f64..1_400.0, storage in 1u64..9, ready in 0u32..2) {
         let mut fact = cluster(&name);
         fact.bootstrap = super::scene::recover(|_| {});
+        let origin = super::scene::plugin_at(super::scene::place("app"));
+        fact.externals = vec![dalsegno::domain::ExternalCluster { name: "origin".into(), archive: Some(origin) }];
         fact.created = Some(ago(minutes * MINUTE));
         fact.archivers.clear();
         fact.object_stores.clear();

@@ -89,7 +89,8 @@ fn a_restore_that_writes_to_its_source_is_named() {
 fn from_snapshot(age: f64) -> Scene {
     Scene::healthy()
         .cluster(|c| {
-            c.bootstrap = recover(|r| (r.source, r.snapshots) = (None, &[("storage", "app-snap-1")]));
+            restored_from("app-old", c);
+            c.bootstrap = recover(|r| r.snapshots = &[("storage", "app-snap-1")]);
             c.created = Some(ago(10.0 * DAY));
         })
         .archive(move |a| {

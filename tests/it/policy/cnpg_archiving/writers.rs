@@ -51,11 +51,17 @@ fn the_spelling_of_a_place_does_not_hide_a_collision() {
     let local = |kube: &'static str| {
         twin(move |c| {
             c.kube = KubeId(kube.into());
-            archiver(c).endpoint = Some("http://minio.minio.svc:9000".into());
+            (archiver(c).endpoint, archiver(c).store) = (Some("http://minio.minio.svc:9000".into()), None);
         })
-        .cluster(|c| archiver(c).endpoint = Some("http://minio.minio.svc:9000".into()))
+        .cluster(|c| (archiver(c).endpoint, archiver(c).store) = (Some("http://minio.minio.svc:9000".into()), None))
     };
     assert_eq!((collisions(&local("home")), collisions(&local("away"))), (1, 0));
+    // The configuration says that the name inside is the store outside.
+    let alias = twin(|c| {
+        c.kube = KubeId("away".into());
+        archiver(c).endpoint = Some("http://minio.minio.svc:9000".into());
+    });
+    assert_eq!(collisions(&alias), 1);
 }
 
 #[test]

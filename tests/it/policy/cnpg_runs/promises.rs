@@ -75,8 +75,8 @@ fn base_backups_that_complete_while_archiving_fails_are_named_once() {
         "{:?}",
         finding.evidence
     );
-    // Without the bucket the condition is all there is.
-    without_wal(true).no_archive().only("base-backup-completed-without-wal", Severity::Critical);
+    // Without the bucket nobody can say that their end is not there.
+    without_wal(true).no_archive().silent();
     // Without the Cluster the bucket says it alone.
     let codes: Vec<String> =
         without_wal(true).cluster(|c| c.conditions.clear()).findings().into_iter().map(|finding| finding.code).collect();

@@ -180,7 +180,7 @@ fn a_bootstrap_source_that_is_gone_is_named() {
     made(|r| (r.backup, r.backup_exists) = (Some("old"), Some(false))).only("bootstrap-source-missing", Severity::Warning);
     made(|r| (r.backup, r.backup_exists) = (Some("old"), Some(true))).silent();
     made(|r| (r.backup, r.backup_exists) = (Some("old"), None)).silent();
-    made(|r| r.source = Some("nobody")).only("bootstrap-source-missing", Severity::Warning);
+    made(|r| r.source = Some("nobody")).cluster(|c| c.created = None).only("bootstrap-source-missing", Severity::Warning);
     // The prefix is there, and nothing in it can be restored.
     again(|_| {})
         .archive(|a| a.backups.iter_mut().for_each(|backup| backup.status = dalsegno::domain::BackupStatus::NoRecord))

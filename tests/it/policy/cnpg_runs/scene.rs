@@ -7,7 +7,6 @@ use dalsegno::domain::{
     ExternalCluster, Fact, Finding, JobSeen, KubeId, KubeName, LiveLocation, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
     Severity, StoreId, Subject, SubjectKind, SystemId,
 };
-use jiff::Timestamp;
 
 use super::super::scene::{self, DAY, HOUR, ago, db};
 
@@ -346,10 +345,4 @@ impl Scene {
     pub(crate) fn silent(&self) {
         assert_eq!(self.findings(), [], "a healthy twin must stay silent");
     }
-}
-
-/// A moment as the evidence shows it.
-pub(crate) fn shown(age: f64) -> String {
-    let moment: Timestamp = ago(age);
-    moment.to_string()
 }
