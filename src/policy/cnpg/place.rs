@@ -57,7 +57,7 @@ pub(super) fn inside_the_cluster(endpoint: Option<&str>) -> bool {
         return false;
     }
     let host = authority.split(':').next().unwrap_or_default().trim_end_matches('.');
-    host.ends_with(".svc") || host.ends_with(".svc.cluster.local") || (!host.is_empty() && !host.contains('.'))
+    host.rsplit('.').next() == Some("svc") || host.ends_with(".svc.cluster.local") || (!host.is_empty() && !host.contains('.'))
 }
 
 /// Placeholders that stand in live objects as values: nobody ever wrote there.

@@ -4,7 +4,7 @@ use super::super::ground::{Ground, HOUR, MINUTE, say, some_of};
 use super::archiver::{believed_failure, continuous};
 use super::numbers::Numbers;
 use super::stand::{self, SIDECAR};
-use crate::domain::{ArchiveRef, CnpgFact, Finding, ObjectStoreSeen, PodSeen, Severity, age};
+use crate::domain::{ArchiveRef, CnpgFact, Condition, Finding, ObjectStoreSeen, PodSeen, Severity, age};
 
 /// A pod's sidecar opens its socket within seconds of its start; minutes cover a slow image.
 const SOCKET_OPENS: f64 = 5.0 * MINUTE;
@@ -117,7 +117,7 @@ fn tools_missing(cluster: &CnpgFact, numbers: &Numbers) -> Option<Finding> {
     let in_tree = stand::writers(cluster).iter().any(|writer| matches!(writer, ArchiveRef::InTree { .. }));
     let condition = continuous(cluster);
     // A log line may be old, and an image may be built by hand: while segments get out, neither counts.
-    if !in_tree || stand::uses_plugin(cluster) || condition.is_some_and(|condition| condition.is_true()) || numbers.draining() {
+    if !in_tree || stand::uses_plugin(cluster) || condition.is_some_and(Condition::is_true) || numbers.draining() {
         return None;
     }
     let not_found = |text: &str| text.contains("barman-cloud-") && text.contains("executable file not found");

@@ -4,7 +4,7 @@ use super::super::ground::{Ground, MINUTE, plus, say, some_of};
 use super::place::{is_at, words};
 use super::stand;
 use super::writers::{Spot, spots};
-use crate::domain::{ArchiveFact, ArchiveRef, Bootstrap, CnpgFact, Finding, LiveLocation, Severity, age};
+use crate::domain::{ArchiveFact, ArchiveRef, Bootstrap, CnpgFact, Condition, Finding, LiveLocation, Severity, age};
 
 /// Clocks of a store and of an API server differ by seconds, and uploads overtake each other by less than a minute (maxParallel).
 const CLOCKS: f64 = 5.0 * MINUTE;
@@ -162,7 +162,7 @@ pub(super) fn source_server(ground: &Ground, cluster: &CnpgFact) -> Option<Findi
     let (entry, archive_ref) = source(cluster)?;
     let location = archive_ref.location()?;
     let spot = Spot::of(ground, cluster, location)?;
-    let restored = cluster.condition("Initialized").is_some_and(|condition| condition.is_true()) || stand::is_healthy(cluster);
+    let restored = cluster.condition("Initialized").is_some_and(Condition::is_true) || stand::is_healthy(cluster);
     if restored || cluster.deleting.is_some() {
         return None;
     }

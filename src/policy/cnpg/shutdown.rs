@@ -2,7 +2,9 @@
 
 use super::super::ground::{Ground, say};
 use super::{place, stand};
-use crate::domain::{ArchiveFact, CnpgFact, CnpgGone, Finding, KubeName, LastPosition, LiveLocation, Severity, Subject, age};
+use crate::domain::{
+    ArchiveFact, CnpgFact, CnpgGone, Condition, Finding, KubeName, LastPosition, LiveLocation, Severity, Subject, age,
+};
 
 /// The only value of the annotation that has an effect.
 const SWITCHED_OFF: &str = "enabled";
@@ -45,7 +47,7 @@ fn annotation(cluster: &CnpgFact) -> Option<Finding> {
 
 /// Hibernated, or being deleted with its pods gone already.
 fn tail(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
-    let hibernated = cluster.hibernated && cluster.condition("cnpg.io/hibernation").is_some_and(|condition| condition.is_true());
+    let hibernated = cluster.hibernated && cluster.condition("cnpg.io/hibernation").is_some_and(Condition::is_true);
     let leaving =
         cluster.deleting.is_some() && cluster.pods.as_ref().is_some_and(|pods| pods.iter().all(|pod| pod.job.is_some()));
     if !hibernated && !leaving {

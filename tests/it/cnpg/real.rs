@@ -10,7 +10,7 @@ use dalsegno::providers::cnpg::rbac::RULES;
 use dalsegno::providers::cnpg::{CnpgClusters, keep::KeepCnpg};
 use dalsegno::tap::kube_live::{KubeAccess, KubeLimits, LiveKube};
 use dalsegno::tap::{FailureKind, KubeAsk, KubeCalls, Recorder, Recording, Resource, list_whole};
-use lab::cnpg::{Exporter, Values};
+use lab::cnpg::exporter::{Exporter, Values};
 use lab::kube::{ApiFault, Cluster, Say, Usage};
 use lab::link::Mode;
 use lab::{Tool, need};
