@@ -132,7 +132,8 @@ impl Bench {
         })));
         let (clock, mut findings) = look_by(now, facts, policy());
         findings.retain(|finding| {
-            ["wal-archiving-failing-disk-clock", "wal-archive-lag-growing", "wal-archive-draining"].contains(&finding.code.as_str())
+            ["wal-archiving-failing-disk-clock", "wal-archive-lag-growing", "wal-archive-draining"]
+                .contains(&finding.code.as_str())
         });
         let waits = clock.held_bytes.unwrap_or_default();
         self.looks.push(Look { at: self.seconds(), free: space.available as f64, waits, clock, findings });
@@ -227,11 +228,14 @@ async fn after_the_repair_the_backlog_drains_when_the_clock_said() {
         empty = bench.looks.last().filter(|look| look.clock.ready.is_some_and(|ready| ready <= 1.0)).map(|look| look.at);
     }
     let empty = empty.expect("it drains");
-    let draining: Vec<&Look> = bench.looks.iter().filter(|look| look.at > repaired && look.clock.held == Held::Draining).collect();
+    let draining: Vec<&Look> =
+        bench.looks.iter().filter(|look| look.at > repaired && look.clock.held == Held::Draining).collect();
     assert!(draining.len() > 3, "{:#?}", bench.told(repaired));
     let said: Vec<bool> = draining
         .iter()
-        .filter_map(|look| look.clock.drained_in.map(|within| (empty - look.at) <= within.high + 3.0 && within.low <= empty - look.at + 3.0))
+        .filter_map(|look| {
+            look.clock.drained_in.map(|within| (empty - look.at) <= within.high + 3.0 && within.low <= empty - look.at + 3.0)
+        })
         .collect();
     assert!(said.len() > 2 && said.iter().filter(|held| **held).count() * 10 >= said.len() * 8, "{:#?}", bench.told(repaired));
     assert!(draining.iter().all(|look| look.findings.iter().all(|finding| finding.code == "wal-archive-draining")));

@@ -296,3 +296,62 @@ proptest! {
         prop_assert!(step >= 1 && seconds / step < MOST_POINTS);
     }
 }
+
+/// A real server that scrapes an exporter every second, with a database whose archiver stands still.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_prometheus_tells_the_past_and_the_clock_reads_it() {
+    use lab::prometheus::{Options, Prometheus as Server, Target};
+    let suite = "providers: a real Prometheus";
+    if lab::need(suite, lab::Tool::Prometheus).is_none() {
+        return;
+    }
+    let begun = Instant::now();
+    let exporter = Mock::start(move |_| {
+        let made = begun.elapsed().as_secs() * 3;
+        Reply::new(
+            200,
+            format!(
+                "cnpg_collector_up{{cluster=\"pg-main\"}} 1\ncnpg_collector_pg_wal_archive_status{{value=\"ready\"}} {}\n\
+                 cnpg_collector_pg_wal{{value=\"volume_size\"}} NaN\ncnpg_pg_stat_archiver_archived_count 40\n\
+                 cnpg_pg_replication_in_recovery 0\n",
+                4 + made
+            ),
+        )
+        .with("content-type", "text/plain; version=0.0.4")
+    })
+    .await;
+    let kubelet = Mock::start(|_| {
+        let line =
+            |name: &str, value: &str| format!("{name}{{namespace=\"prod\",persistentvolumeclaim=\"pg-main-1-wal\"}} {value}\n");
+        let text = line("kubelet_volume_stats_available_bytes", "1073741824")
+            + &line("kubelet_volume_stats_capacity_bytes", "2147483648");
+        Reply::new(200, text).with("content-type", "text/plain; version=0.0.4")
+    })
+    .await;
+    let pod = Target::new("cnpg", &exporter.endpoint).label("namespace", "prod").label("pod", "pg-main-1");
+    let options = Options::default().target(pod).target(Target::new("kubelet", &kubelet.endpoint));
+    let server = Server::start(&options).await.unwrap();
+    server.wait_for("cnpg_collector_up", Duration::from_secs(20)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let settings = PrometheusSettings {
+        token: None,
+        only: BTreeMap::new(),
+        range: Duration::from_mins(2),
+        databases: vec![Whereabouts { subject: db("app"), namespace: "prod".into(), cluster: "pg-main".into() }],
+        ..settings(&server.url())
+    };
+    let cx = Cx { now: Timestamp::now(), ..cx() };
+    let seen = Prometheus::new(settings, http()).observe(&cx, &Known::default()).await;
+    assert!(seen.gaps.is_empty(), "{:?}", seen.gaps);
+    let ready = points(&seen, metric::WAL_READY);
+    assert!(ready.len() >= 6 && ready.last().unwrap().1 > ready[0].1, "{ready:?}");
+    let newest = samples(&seen, &db("app"));
+    assert_eq!((newest[metric::WAL_ARCHIVED], newest[metric::WAL_VOLUME_AVAILABLE]), (40.0, 1_073_741_824.0));
+    assert!(!newest.contains_key(metric::WAL_BYTES));
+    let beat = dalsegno::domain::Policy { archive_timeout_seconds: Some(1.0), ..Default::default() };
+    let (clock, findings) = crate::clock::sim::look_by(cx.now, seen.facts, beat);
+    let within = clock.full_in.expect("eight seconds of history tell of half a minute");
+    // Three segments of 16 MiB a second into 1 GiB: 21 seconds.
+    assert!(within.low < 21.0 && within.high > 21.0, "{within:?}");
+    assert_eq!(findings.len(), 1);
+}
