@@ -3,7 +3,7 @@
 mod live;
 mod locations;
 mod numbers;
-// mod real;
+mod real;
 mod recording;
 mod scene;
 mod second_wave;
