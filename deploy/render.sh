@@ -5,11 +5,15 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-"$here/kustomize"}
 helm=${HELM:-helm}
+rendered=$(mktemp)
+trap 'rm -f "$rendered"' EXIT
 
 for mode in cronjob daemon; do
 	mkdir -p "$out/$mode"
-	"$helm" template dalsegno "$here/helm/dalsegno" --namespace dalsegno --values "$here/kustomize/values.yaml" --set "mode=$mode" |
-		grep -v -e 'helm.sh/chart:' -e 'managed-by: Helm' -e '^# Source:' >"$out/$mode/dalsegno.yaml"
+	# Into a file first: a helm that fails must not leave half of it behind a pipe.
+	"$helm" template dalsegno "$here/helm/dalsegno" --kube-version 1.30.0 --namespace dalsegno \
+		--values "$here/kustomize/values.yaml" --set "mode=$mode" >"$rendered"
+	grep -v -e 'helm.sh/chart:' -e 'managed-by: Helm' -e '^# Source:' "$rendered" >"$out/$mode/dalsegno.yaml"
 	cat >"$out/$mode/kustomization.yaml" <<-END
 		# Rendered from the chart by deploy/render.sh: put your own changes into an overlay (docs/guide/cronjob.md).
 		apiVersion: kustomize.config.k8s.io/v1beta1

@@ -1,18 +1,22 @@
 //! The binary: hands argv to the command line room, and turns what comes back into an exit code.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode as ProcessExit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dalsegno::cli::{Out, argv, failure, internal, progress};
+use dalsegno::cli::{self, Out, argv, failure, internal, progress};
 use dalsegno::domain::ExitCode;
 use dalsegno::restore;
 use dalsegno::telemetry;
 
 /// Processes that we start of ourselves, by the word behind `internal`.
-const INTERNAL: &[(&str, internal::Inner)] =
-    &[("hold", |args| restore::hold::hold(args).number()), ("exec", |args| restore::hold::exec(args).number())];
+const INTERNAL: &[(&str, internal::Inner)] = &[
+    ("hold", |args| restore::hold::hold(args).number()),
+    ("exec", |args| restore::hold::exec(args).number()),
+    ("try", |args| restore::hold::try_out(args).number()),
+];
 
 /// Whether any thread has panicked. A task that panics must not end in exit code 0.
 static PANICKED: AtomicBool = AtomicBool::new(false);
@@ -33,11 +37,7 @@ fn main() -> ProcessExit {
 fn start(argv: &[OsString]) -> ExitCode {
     let cli = match argv::parse(argv) {
         Ok(cli) => cli,
-        Err(told) => {
-            // --help and --version come this way too. A closed stdout is nobody's concern.
-            let _ = told.print();
-            return if told.use_stderr() { ExitCode::Usage } else { ExitCode::Fine };
-        }
+        Err(told) => return tell(&told, argv),
     };
     let out = Out::of_terminal(cli.global.output);
     let shown = progress::choose(out.for_machines());
@@ -54,9 +54,32 @@ fn start(argv: &[OsString]) -> ExitCode {
     match runtime.block_on(cli.run(&out, &shown.progress)) {
         Ok(exit) => exit,
         Err(failure) => {
-            failure.print();
+            failure.print(out.for_machines());
             failure.exit()
         }
+    }
+}
+
+/// What the parser has to say: a mistake, or the help and version that were asked for.
+fn tell(told: &clap::Error, argv: &[OsString]) -> ExitCode {
+    if told.use_stderr() {
+        if failure::wants_json(argv) {
+            failure::say(&failure::usage_as_json(&told.render().to_string()));
+        } else {
+            // A closed stderr is nobody's concern.
+            let _ = told.print();
+        }
+        return ExitCode::Usage;
+    }
+    let printed = told.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        // Whoever reads has seen enough (`| head`).
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let failure = cli::Failure::from(cli::out::OutError::Stdout(error));
+            failure.print(false);
+            failure.exit()
+        }
+        _ => ExitCode::Fine,
     }
 }
 

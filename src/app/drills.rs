@@ -21,6 +21,7 @@ pub struct Drills {
     /// What can be drilled.
     pub databases: Vec<Drillable>,
     stores: Vec<Store>,
+    host: String,
 }
 
 impl App {
@@ -33,6 +34,7 @@ impl App {
             user: settings.drill.user.clone().unwrap_or_default(),
             postgres_folders: settings.drill.postgres.clone(),
             isolation: settings.drill.isolation,
+            fence: true,
             executable: std::env::current_exe().map_err(AppError::Executable)?,
             limits: Limits::default(),
         };
@@ -61,7 +63,9 @@ impl App {
             checks: of.checks.iter().map(|check| check.name.clone()).collect(),
             placeholders: self.placeholders_of(&of.subject),
         });
-        Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores })
+        // For people: without a name the evidence is as good.
+        let host = crate::process::host().unwrap_or_default();
+        Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores, host })
     }
 
     fn placeholders_of(&self, subject: &Subject) -> Vec<Placeholder> {
@@ -79,7 +83,15 @@ pub struct Actors<'a> {
 impl Actors<'_> {
     /// The ground that drills of this site stand on.
     pub fn ground<'b>(&'b self, site: &'b str, watch: &'b dyn Watch) -> Ground<'b> {
-        Ground { site, drills: &self.drills.folder, acts: &self.acts, guard: &drill_guard, watch, requests: &*self.requests }
+        Ground {
+            site,
+            host: &self.drills.host,
+            drills: &self.drills.folder,
+            acts: &self.acts,
+            guard: &drill_guard,
+            watch,
+            requests: &*self.requests,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can go wrong between settings and objects.
 
-use crate::domain::{Exit, ExitCode, Explained};
+use crate::domain::{Exit, ExitCode, Explained, nearest_few};
 use crate::ledger::LedgerError;
 use crate::store::StoreError;
 use crate::tap::CallError;
@@ -66,8 +66,27 @@ pub enum AppError {
         name: String,
         /// What there is.
         known: String,
+        /// What was most likely meant.
+        near: Vec<String>,
     },
 }
+
+impl AppError {
+    /// Nothing by that name, among those that there are.
+    pub(super) fn not_configured(what: &'static str, name: &str, known: &[String]) -> Self {
+        let ends = known.iter().filter_map(|known| known.rsplit('/').next()).filter(|end| *end != name);
+        let near = nearest_few(name, known.iter().map(String::as_str).chain(ends), MOST_NEAR);
+        Self::NotConfigured {
+            what,
+            name: name.to_owned(),
+            near: near.into_iter().map(ToOwned::to_owned).collect(),
+            known: known.join(", "),
+        }
+    }
+}
+
+/// So many near names are offered.
+const MOST_NEAR: usize = 3;
 
 impl From<crate::tap::RecordingError> for AppError {
     fn from(error: crate::tap::RecordingError) -> Self {
@@ -116,7 +135,8 @@ impl Explained for AppError {
                 Some("is it the right file or folder?  dalsegno config show; dalsegno init writes one to start from".to_owned())
             }
             Self::Unusable { hint, .. } => Some(hint.clone()),
-            Self::NotConfigured { .. } => Some("dalsegno config show".to_owned()),
+            Self::NotConfigured { near, .. } if near.is_empty() => Some("dalsegno config show".to_owned()),
+            Self::NotConfigured { near, .. } => Some(format!("did you mean {}?", near.join(" or "))),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{App, AppError, stores};
-use crate::conductor::{Checked, Look};
+use crate::conductor::{CONFIGURATION, Checked, Look};
 use crate::domain::{Cx, Denied, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
@@ -124,8 +124,8 @@ impl App {
 fn unknown(name: &str, mut known: Vec<Subject>) -> AppError {
     known.sort();
     known.dedup();
-    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    AppError::NotConfigured { what: "subject", name: name.to_owned(), known }
+    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+    AppError::not_configured("subject", name, &known)
 }
 
 /// Stands for the parts of the configuration that cannot be used: what they cover comes back as gaps, never as silence.
@@ -136,7 +136,7 @@ struct NotConfigured {
 #[async_trait]
 impl Observe for NotConfigured {
     fn name(&self) -> ProviderId {
-        ProviderId("configuration".to_owned())
+        ProviderId(CONFIGURATION.to_owned())
     }
 
     fn covers(&self, _known: &Known) -> Vec<(Subject, FactKind)> {

@@ -4,6 +4,7 @@
 //! the environment are read.
 
 mod audits;
+mod channels;
 mod clusters;
 mod drills;
 mod error;
@@ -17,7 +18,6 @@ mod stores;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::config;
@@ -29,17 +29,15 @@ pub use recordings::{Making, replay, replayed_catalogues};
 
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
-    ChangeInRun, HistoryFilter, Ledger, LedgerError, RunKind, RunLine, RunState, ShownFinding, ShownRun, Verified,
+    ChangeInRun, HistoryFilter, KeptAck, Ledger, LedgerError, RunKind, RunLine, RunState, ShownFinding, ShownRun, Verified,
 };
 /// What runbooks may call.
 pub use crate::restore::VERBS;
 
-use crate::conductor::{Budget, Notify};
+use crate::conductor::Budget;
 use crate::config::{Loaded, Settings};
 use crate::domain::{Expected, StoreId};
-use crate::notify::{Channel, Heartbeat};
 use crate::store::Store;
-use crate::tap::http::{LiveHttp, LiveHttpOptions};
 
 /// Settings, and what was opened from them.
 pub struct App {
@@ -99,6 +97,7 @@ impl App {
             placeholders: self.loaded.placeholders.clone(),
             rests_on: self.loaded.rests_on.clone(),
             isolation: Some(settings.drill.isolation),
+            attention: settings.attention.clone(),
         }
     }
 
@@ -109,22 +108,6 @@ impl App {
             Some(Budget { store: store.id.clone(), subject: store.subject.clone(), per_day })
         };
         self.settings().stores.iter().filter_map(budget).collect()
-    }
-
-    /// Who is told; `None` when the configuration names nobody.
-    pub fn notify(&self) -> Result<Option<Notify>, AppError> {
-        let settings = &self.settings().notify;
-        if settings.webhooks.is_empty() && settings.heartbeat.is_none() {
-            return Ok(None);
-        }
-        let http = LiveHttp::new(&LiveHttpOptions::default()).map_err(AppError::Http)?;
-        let channel =
-            |of: &config::WebhookSettings| Channel { name: of.name.clone(), url: of.url.clone(), at_least: of.at_least };
-        Ok(Some(Notify {
-            channels: settings.webhooks.iter().map(channel).collect(),
-            heartbeat: settings.heartbeat.clone().map(|url| Heartbeat { url }),
-            http: Arc::new(http),
-        }))
     }
 
     /// Time for a whole pass, and for one provider in it.

@@ -72,16 +72,13 @@ impl App {
     /// Probes a configured store: with its own key where it has one; else nothing is written, and the reading key looks.
     pub async fn probe(&self, name: &str, read_only: bool, now: Timestamp) -> Result<ProbeReport, AppError> {
         let all = &self.settings().stores;
-        let settings = all.iter().find(|store| store.id.0 == name).ok_or_else(|| AppError::NotConfigured {
-            what: "store",
-            name: name.to_owned(),
-            known: all.iter().map(|store| store.id.0.clone()).collect::<Vec<_>>().join(", "),
+        let settings = all.iter().find(|store| store.id.0 == name).ok_or_else(|| {
+            let known: Vec<String> = all.iter().map(|store| store.id.0.clone()).collect();
+            AppError::not_configured("store", name, &known)
         })?;
         let own = stores::open_own(settings).filter(|_| !read_only);
-        let (store, read_only) = match own {
-            Some(own) => (own?, false),
-            None => (stores::open(settings)?, true),
-        };
+        // Without a key and a prefix of its own nothing is written, and the probe says what is missing for that.
+        let store = own.unwrap_or_else(|| stores::open(settings))?;
         Ok(store.probe(&Plan::new(now, stores::tls(settings), read_only)).await)
     }
 }

@@ -90,12 +90,15 @@ pub struct Catalogue {
     pub(super) empty_objects: Vec<(String, Option<Timestamp>)>,
     /// Headers, by segment name.
     pub(super) headers: BTreeMap<String, HeaderSeen>,
-    objects: u64,
-    bytes: u64,
-    foreign: u64,
-    labels: u64,
-    tars: usize,
-    overflow: bool,
+    /// Segments that an older catalogue held and this one does not, although later ones of their timeline are there: one per hole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lost: Vec<String>,
+    pub(super) objects: u64,
+    pub(super) bytes: u64,
+    pub(super) foreign: u64,
+    pub(super) labels: u64,
+    pub(super) tars: usize,
+    pub(super) overflow: bool,
 }
 
 impl Catalogue {
@@ -233,56 +236,14 @@ impl Catalogue {
         }
     }
 
-    /// Forgets the base backups, which are then listed and added again: an incremental pass lists `base/` whole. What was forgotten
-    /// comes back, to be handed to [`Self::carry_over`].
-    #[must_use = "what was read of unchanged objects is read again otherwise"]
-    pub fn forget_backups(&mut self) -> Self {
-        self.empty_objects.retain(|(key, _)| !key.starts_with("base/"));
-        self.tars = 0;
-        let backups = std::mem::take(&mut self.backups);
-        for backup in backups.values() {
-            let objects = backup.tars.len() + usize::from(backup.record.is_some()) + usize::from(backup.keep.is_some());
-            self.objects = self.objects.saturating_sub(objects as u64);
-            self.bytes = self.bytes.saturating_sub(backup.stored_bytes());
+    /// A segment may begin with pages of an older timeline only where that one was left. Without the history nobody can tell.
+    fn fits_history(&self, name: SegmentName, header: WalHeader) -> Result<WalHeader, SegmentFault> {
+        let Some(history) = self.history(name.timeline).filter(|_| header.timeline != name.timeline) else { return Ok(header) };
+        let left = history.left(header.timeline).map(|switch| header.segment_size.number_of(switch));
+        if left.is_some() && left == name.number(header.segment_size) {
+            return Ok(header);
         }
-        Self { backups, ..Self::default() }
-    }
-
-    /// Takes from an older catalogue what was read of objects that have not changed since: same ETag and size, or for a segment's
-    /// header the same time.
-    pub fn carry_over(&mut self, old: Self) {
-        for (id, old) in old.backups {
-            let Some(backup) = self.backups.get_mut(&id) else { continue };
-            if backup.info.is_none() && backup.record == old.record {
-                backup.info = old.info;
-            }
-            if backup.keep_word.is_none() && backup.keep == old.keep {
-                backup.keep_word = old.keep_word;
-            }
-        }
-        for (timeline, old) in old.histories {
-            if let Some(object) = self.histories.get_mut(&timeline)
-                && object.history.is_none()
-                && object.seen == old.seen
-                && object.compression == old.compression
-            {
-                object.history = old.history;
-            }
-        }
-        for (text, header) in old.headers {
-            let Some(name) = SegmentName::parse(&text) else { continue };
-            let best = self.wals.compressions(name).first().copied();
-            let same = best.is_some_and(|compression| {
-                let written = self.wals.written(name, compression);
-                segment_key(name, compression) == header.key && written.is_some_and(|written| written == seconds(header.written))
-            });
-            if same {
-                self.headers.entry(text).or_insert(header);
-            }
-        }
-        if let Some(size) = self.segment_size() {
-            self.wals.set_size(size);
-        }
+        Err(SegmentFault::Timeline { found: header.timeline, wanted: name.timeline })
     }
 
     /// Records that are listed and not read yet.
@@ -360,7 +321,7 @@ impl Catalogue {
             framed: false,
             fault: None,
         };
-        match outcome {
+        match outcome.and_then(|header| self.fits_history(name, header)) {
             Ok(header) => {
                 seen.system_id = Some(header.system_id);
                 seen.segment_size = Some(header.segment_size.bytes());

@@ -201,9 +201,18 @@ impl Catalogue {
                 count: last - first + 1,
                 cuts_newest,
                 later_written: hole.later_written,
+                seen_before: self.was_there(&hole, first, last, size),
             })
         });
         gaps.take(MAX_LISTED).collect()
+    }
+
+    /// Whether a segment between these numbers of a hole lay there at an earlier look.
+    fn was_there(&self, hole: &Hole, first: u64, last: u64, size: SegmentSize) -> bool {
+        self.lost.iter().filter_map(|name| SegmentName::parse(name)).any(|name| {
+            (hole.timeline..=hole.last_timeline).contains(&name.timeline)
+                && name.number(size).is_some_and(|number| (first..=last).contains(&number))
+        })
     }
 
     fn systems(&self) -> Vec<SystemSeen> {

@@ -20,6 +20,7 @@
 
 mod backup_info;
 mod backups;
+mod carry;
 mod catalogue;
 mod chain;
 mod choose;

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Failure, Out};
-use crate::domain::{ArchiveFact, BackupStatus, BaseBackup, ExitCode, Gap, Window, age, bytes_in_words, duration_in_words};
+use crate::domain::{
+    ArchiveFact, BackupStatus, BaseBackup, Control, ExitCode, Fact, Gap, Observation, Window, age, bytes_in_words,
+    duration_in_words, many,
+};
 
 /// What lies in a PostgreSQL archive, and what could be restored from it.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,6 +58,19 @@ pub struct Looked {
     pub archives: Vec<ArchiveFact>,
     /// What could not be looked at.
     pub gaps: Vec<Gap>,
+    /// Of places with nothing in them: what lies beside.
+    pub controls: Vec<Control>,
+}
+
+impl Looked {
+    /// What was seen.
+    pub fn of(seen: Observation) -> Self {
+        let archive = |fact| match fact {
+            Fact::Archive(archive) => Some(*archive),
+            _ => None,
+        };
+        Self { archives: seen.facts.into_iter().filter_map(archive).collect(), gaps: seen.gaps, controls: seen.controls }
+    }
 }
 
 /// One thing that an audit found.
@@ -83,23 +99,44 @@ pub struct Audited<'a> {
 /// Shows what was looked at. The exit code: 1 when an audit found damage, 3 when something could not be looked at.
 pub fn show(command: &Command, looked: &Looked, now: Timestamp, out: &Out) -> Result<ExitCode, Failure> {
     let mut exit = if looked.gaps.is_empty() { ExitCode::Fine } else { ExitCode::CouldNotLook };
-    match command {
-        Command::List(_) => out.show(looked, |out| with_gaps(list(&looked.archives, now, out), &looked.gaps))?,
-        Command::Windows(_) => out.show(looked, |out| with_gaps(windows(&looked.archives, now, out), &looked.gaps))?,
-        Command::Audit(_) => {
-            let damage: Vec<Damage> = looked.archives.iter().flat_map(damage).collect();
-            if !damage.is_empty() {
-                exit = exit.worse(ExitCode::Findings);
-            }
-            let audited = Audited { damage, looked };
-            out.show(&audited, |out| with_gaps(audit(&audited, out), &looked.gaps))?;
+    if let Command::Audit(_) = command {
+        let audited = Audited { damage: looked.archives.iter().flat_map(damage).collect(), looked };
+        if !audited.damage.is_empty() {
+            exit = exit.worse(ExitCode::Findings);
         }
+        out.show(&audited, |out| text(command, looked, now, out))?;
+    } else {
+        out.show(looked, |out| text(command, looked, now, out))?;
     }
     Ok(exit)
 }
 
-fn with_gaps(mut text: String, gaps: &[Gap]) -> String {
-    for gap in gaps {
+/// The screen of a command.
+pub fn text(command: &Command, looked: &Looked, now: Timestamp, out: &Out) -> String {
+    let archives = &looked.archives;
+    let text = match command {
+        Command::List(_) => list(archives, now, out),
+        Command::Windows(_) => windows(archives, now, out),
+        Command::Audit(_) => audit(&Audited { damage: archives.iter().flat_map(damage).collect(), looked }, out),
+    };
+    with_rest(text, looked)
+}
+
+/// What nothing was found in, and what could not be looked at, each with what to do.
+fn with_rest(mut text: String, looked: &Looked) -> String {
+    for archive in looked.archives.iter().filter(|archive| archive.objects == 0) {
+        let beside = looked.controls.iter().find(|control| control.subject == archive.subject);
+        let shown =
+            beside.map_or_else(|| format!("nothing lies under {}", archive.place.root()), |control| control.shown.clone());
+        let name = archive.subject.name();
+        let _ = write!(
+            text,
+            "\n\n{}: {shown}\n  hint  is it the right place? objects are looked for at bucket/prefix/server/base/ and …/wals/: check \
+             archive.store, archive.prefix and archive.server of postgres.{name}",
+            archive.subject
+        );
+    }
+    for gap in &looked.gaps {
         let _ = write!(text, "\n\n{}: UNKNOWN, could not look: {}\n  hint  {}", gap.subject, gap.detail, gap.hint);
     }
     text.trim_start_matches('\n').to_owned()
@@ -173,29 +210,34 @@ fn remark(backup: &BaseBackup) -> String {
 fn wal_line(archive: &ArchiveFact, now: Timestamp) -> String {
     let (Some(oldest), Some(newest)) = (&archive.oldest_segment, &archive.newest_segment) else { return "no WAL".to_owned() };
     format!(
-        "{} WAL segments, {} to {} (written {}); {} objects, {}",
-        archive.segments,
+        "{}, {} to {} (written {}); {}, {}",
+        many(archive.segments, "WAL segment"),
         oldest.name,
         newest.name,
         when(newest.written, now),
-        archive.objects,
+        many(archive.objects, "object"),
         bytes_in_words(archive.bytes)
     )
 }
+
+/// What a window's end is not.
+const COMMITS: &str = "covered until: nothing up to then is missing (when the last segment was written). The last commit in it may be \
+                       earlier: a restore to that moment ends with the last commit before it.";
 
 /// One row per window: from when until when a restore is possible.
 pub fn windows(archives: &[ArchiveFact], now: Timestamp, out: &Out) -> String {
     let header = ["SUBJECT", "BACKUP", "TIMELINE", "FROM", "COVERED UNTIL", "LENGTH", "LAST SEGMENT", "REMARK"];
     let rows: Vec<Vec<String>> =
-        archives.iter().flat_map(|archive| archive.windows.iter().map(|window| window_row(archive, window, now, out))).collect();
+        archives.iter().flat_map(|archive| archive.windows.iter().map(|window| window_row(archive, window, now))).collect();
     let none = archives.iter().filter(|archive| archive.windows.is_empty());
     let nothing: Vec<String> = none.map(|archive| format!("{}: nothing can be restored", archive.subject)).collect();
-    let table = if rows.is_empty() { String::new() } else { out.table(&header, rows) };
+    let table = if rows.is_empty() { String::new() } else { format!("{}\n\n{COMMITS}", out.table(&header, rows)) };
     [table, nothing.join("\n")].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn window_row(archive: &ArchiveFact, window: &Window, now: Timestamp, out: &Out) -> Vec<String> {
-    let moment = |moment: Timestamp| if out.wide() { format!("{moment:.0}") } else { age(moment, now) };
+fn window_row(archive: &ArchiveFact, window: &Window, now: Timestamp) -> Vec<String> {
+    // As `drill --target` takes it, with the age beside.
+    let moment = |moment: Timestamp| format!("{moment:.0} ({})", age(moment, now));
     let length = window.covered_until.map(|until| until.duration_since(window.from).as_secs_f64().max(0.0));
     vec![
         archive.subject.to_string(),
@@ -222,7 +264,8 @@ pub fn damage(archive: &ArchiveFact) -> Vec<Damage> {
     for gap in &archive.gaps {
         let what = if gap.first == gap.last { gap.first.clone() } else { format!("{}..{}", gap.first, gap.last) };
         let cut = if gap.cuts_newest { "; the newest base backup cannot be rolled forward over it" } else { "" };
-        note("gap", what, format!("{} segments are missing{cut}", gap.count));
+        let missing = if gap.count == 1 { "it is missing".to_owned() } else { format!("{} segments are missing", gap.count) };
+        note("gap", what, format!("{missing}{cut}"));
     }
     for object in &archive.empty_objects {
         note("empty", object.key.clone(), "has no bytes".to_owned());
@@ -271,14 +314,18 @@ pub fn audit(audited: &Audited<'_>, out: &Out) -> String {
     }
     for archive in &audited.looked.archives {
         let bad = audited.damage.iter().filter(|one| one.subject == archive.subject.to_string()).count();
-        let word = if bad == 0 { "no damage found".to_owned() } else { format!("{bad} things are not as they must be") };
+        let word = match bad {
+            0 => "no damage found".to_owned(),
+            1 => "1 thing is not as it must be".to_owned(),
+            several => format!("{several} things are not as they must be"),
+        };
         let depth = "all names; first bytes of the first, last and boundary segments";
         blocks.push(format!(
-            "{}: {word} in {} objects, {} WAL segments, {} base backups ({depth})",
+            "{}: {word} in {}, {}, {} ({depth})",
             archive.subject,
-            archive.objects,
-            archive.segments,
-            archive.backups.len()
+            many(archive.objects, "object"),
+            many(archive.segments, "WAL segment"),
+            many(archive.backups.len(), "base backup")
         ));
     }
     blocks.join("\n\n")

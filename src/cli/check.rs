@@ -7,7 +7,7 @@ use super::at_least::AtLeast;
 use super::failure::Failure;
 use super::out::{Out, Tone, visible};
 use crate::conductor::{Checked, Counted, ExitRule, State};
-use crate::domain::{ExitCode, Finding, Subject, duration_in_words};
+use crate::domain::{ExitCode, Finding, Subject, duration_in_words, many};
 
 /// Lines of evidence that are shown of one finding, unless `-o wide`.
 const EVIDENCE_LINES: usize = 4;
@@ -82,7 +82,7 @@ pub(super) fn bugs(bugs: &[(Subject, crate::domain::FactKind)]) -> Option<String
     if bugs.is_empty() {
         return None;
     }
-    let mut text = format!("BUG  {} subject(s) came back with neither fact nor gap; please report this:", bugs.len());
+    let mut text = format!("BUG  {} came back with neither fact nor gap; please report this:", many(bugs.len(), "subject"));
     for (subject, kind) in bugs {
         let _ = write!(text, "\n  {subject} ({kind:?})");
     }

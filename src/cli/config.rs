@@ -5,7 +5,7 @@ use super::out::{Format, Out};
 use super::rbac;
 use crate::app::Source;
 use crate::app::config::{self, Loaded, Mistake, Schema};
-use crate::domain::ExitCode;
+use crate::domain::{ExitCode, many};
 
 /// Check, show or describe the configuration.
 #[derive(Clone, Debug, clap::Args)]
@@ -68,14 +68,17 @@ fn run_check(args: &Check, source: &Source, out: &Out) -> Result<ExitCode, Failu
 
 fn verdict(loaded: &Loaded, sources: &[std::path::PathBuf]) -> String {
     let sources: Vec<String> = sources.iter().map(|source| source.display().to_string()).collect();
-    let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
-    format!(
+    let mut text = format!(
         "{}: no mistakes · {} · {} · {}",
         sources.join(", "),
-        count(loaded.settings.stores.len(), "store"),
-        count(loaded.settings.postgres.len(), "database"),
-        count(loaded.warnings.len(), "warning"),
-    )
+        many(loaded.settings.stores.len(), "store"),
+        many(loaded.settings.postgres.len(), "database"),
+        many(loaded.warnings.len(), "warning"),
+    );
+    if loaded.settings.stores.is_empty() && loaded.settings.postgres.is_empty() {
+        text.push_str("\nnothing is configured: there is nothing to look at, and a pass refuses to\n\nhint: dalsegno init writes one to start from");
+    }
+    text
 }
 
 fn tell(warnings: &[Mistake]) {

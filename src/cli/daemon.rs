@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::context::Context;
 use super::dispatch::{Desk, one_pass, warn};
@@ -46,7 +46,7 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>, app: App, context: &Contex
         duration_in_words(args.every.as_secs_f64()),
         daemon.listens()
     ));
-    let metrics = metrics(&book);
+    let metrics = metrics(&book, &app);
     let exit = daemon.run(metrics, context.cx.cancel.clone(), async || beat(desk, &mut book, every, context).await).await;
     // Whoever comes next need not wait until the mark has run out. A ledger that somebody else took is not ours to mark.
     if exit == ExitCode::Fine {
@@ -61,11 +61,14 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>, app: App, context: &Contex
 }
 
 /// What `/metrics` answers.
-fn metrics(book: &Book) -> Metrics {
-    let ledger = Ledger::clone(book);
+fn metrics(book: &Book, app: &App) -> Metrics {
+    let (ledger, expected, site) = (Ledger::clone(book), Arc::new(app.expected()), app.settings().site.clone());
     Arc::new(move || {
-        let ledger = ledger.clone();
-        Box::pin(async move { conductor::own_metrics(&ledger).await.map_err(|error| error.to_string()) })
+        let (ledger, expected, site) = (ledger.clone(), Arc::clone(&expected), site.clone());
+        Box::pin(async move {
+            let page = conductor::metrics::render(&ledger, &expected, &site, Timestamp::now()).await;
+            page.map_err(|error| error.to_string())
+        })
     })
 }
 
@@ -78,7 +81,7 @@ async fn beat(desk: &Desk<'_>, book: &mut Book, every: Option<SignedDuration>, c
     let cx = context.again(app.limits().0);
     warn(&app.exchange_evidence(book).await);
     let rule = ExitRule { threshold: Severity::Critical, by_work: true };
-    let outcome = match one_pass(&app, book, rule, &cx).await {
+    let outcome = match one_pass(&app, book, rule, None, &cx).await {
         Ok(outcome) => outcome,
         Err(error) => return failed(error.into()),
     };
@@ -94,7 +97,7 @@ async fn beat(desk: &Desk<'_>, book: &mut Book, every: Option<SignedDuration>, c
 
 /// Says it. Who lost the ledger to somebody else, or finds it damaged, must not go on.
 fn failed(failure: Failure) -> Beat {
-    failure.print();
+    failure.print(false);
     match failure.exit() {
         exit @ (ExitCode::LostRace | ExitCode::Stuck | ExitCode::Bug) => Beat::Ends(exit),
         _ => Beat::Failed(failure.text().lines().next().unwrap_or_default().to_owned()),

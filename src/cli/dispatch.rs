@@ -1,5 +1,6 @@
 //! From a command to what it works with: opens what `app` gives, runs, closes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::drill::Steps;
 use super::failure::say;
-use super::{Failure, Out, archive, check, daemon, doctor, drill, history, ledger, probe, run, runbook, show, status};
+use super::{
+    Failure, Out, ack, archive, check, daemon, doctor, drill, history, ledger, notify, probe, run, runbook, show, status,
+};
 use crate::app::{App, AppError, Book, Source, VERBS, probe_named};
 use crate::conductor::{self, Before, ExitRule, Pass, PassOutcome};
 use crate::domain::{Cx, ExitCode, Known, Mode, Progress};
@@ -45,7 +48,7 @@ impl Desk<'_> {
         let context = Context::begin(self.progress, app.limits().0)?;
         let mut book = app.ledger_for_passes(Mode::Cronjob, false, context.cx.now).await?;
         warn(book.warnings());
-        let outcome = one_pass(&app, &book, args.rule(), &context.cx).await;
+        let outcome = one_pass(&app, &book, args.rule(), args.metrics_file.as_deref(), &context.cx).await;
         let kept = match &outcome {
             Ok(_) => {
                 app.keep(&mut book, Mode::Cronjob, context.cx.run, None, context.cx.now).await.map(|kept| warn(&kept.warnings))
@@ -76,17 +79,19 @@ impl Desk<'_> {
             return run::show(&outcome, &folder.display().to_string(), self.out);
         }
         let mut app = self.app()?;
-        app.must_know(&app.looks(), args.subject.as_deref())?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
+        let mut looks = app.looks();
+        app.must_know(&looks, args.subject.as_deref())?;
         let mut making = None;
         if let Some(folder) = &args.record {
             let (recording, begun) = app.record(folder, context.cx.now)?;
             (app, making) = (recording, Some((begun, folder)));
+            looks = app.looks(); // over stores that write down what they answer
         }
         // The ledger is only read here, for proofs and what vanished; without one there is less to say, and it is said.
         let book = existing_ledger(&app, context.cx.now).await?;
-        let (looks, expected) = (app.looks(), app.expected());
+        let expected = app.expected();
         // A recording begins with no memory of earlier looks, so that everything is asked that a replay will ask.
         let before = match &book {
             None => Before::Nothing,
@@ -122,15 +127,23 @@ impl Desk<'_> {
         status::show(status, args, self.out)
     }
 
-    /// How to get there, provider by provider.
+    /// How to get there, provider by provider, and what a drill would lack.
     pub(super) async fn doctor(&self, args: &doctor::Args) -> Result<ExitCode, Failure> {
         let app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
-        let placeholders = app.expected().placeholders;
-        let looks = app.looks();
-        app.must_know(&looks, args.provider.as_deref())?;
-        let found = conductor::examine(&looks, &placeholders, args.provider.as_deref(), provider_limit, &context.cx).await?;
+        let (looks, expected, drills) = (app.looks(), app.expected(), app.drills()?);
+        let only = args.provider.as_deref();
+        app.must_know(&looks, only.filter(|only| *only != conductor::DRILLS))?;
+        let patient = conductor::Patient {
+            looks: &looks,
+            placeholders: &expected.placeholders,
+            rests_on: &expected.rests_on,
+            restorer: &drills.restorer,
+            only,
+            limit: provider_limit,
+        };
+        let found = conductor::examine(&patient, &context.cx).await?;
         Ok(context.exit(doctor::show(&found, self.out)?))
     }
 
@@ -177,15 +190,38 @@ impl Desk<'_> {
         let app = self.app()?;
         let context = Context::begin(self.progress, AUDIT_LIMIT)?;
         let which = args.command.which().subject.as_deref();
-        let (archives, gaps) = app.audit(&context.cx, which, args.command.needs_headers()).await?;
-        let looked = archive::Looked { archives, gaps };
+        let seen = app.audit(&context.cx, which, args.command.needs_headers()).await?;
+        let looked = archive::Looked::of(seen);
         Ok(context.exit(archive::show(&args.command, &looked, context.cx.now, self.out)?))
+    }
+
+    /// Acknowledges a finding.
+    pub(super) async fn ack(&self, args: &ack::Args) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        ack::run(args, &book, now, self.out).await
+    }
+
+    /// What is acknowledged.
+    pub(super) async fn acks(&self, args: &ack::ListArgs) -> Result<ExitCode, Failure> {
+        let (book, now) = self.ledger_now().await?;
+        ack::list(args, &book, now, self.out).await
+    }
+
+    /// Tries channels out.
+    pub(super) async fn notify(&self, args: &notify::Args) -> Result<ExitCode, Failure> {
+        let notify::Command::Test(test) = &args.command;
+        let app = self.app()?;
+        let Some(channels) = app.notify(None)? else { return Err(notify::TestError::Nobody.into()) };
+        let tried = conductor::try_channels(&channels, &app.settings().site, test.channel.as_deref(), Timestamp::now()).await;
+        let unknown = |known| notify::TestError::Unknown { asked: test.channel.clone().unwrap_or_default(), known };
+        notify::show(&tried.map_err(unknown)?, self.out)
     }
 
     /// Recorded runs.
     pub(super) async fn history(&self, args: &history::Args) -> Result<ExitCode, Failure> {
-        let (book, now) = self.ledger_now().await?;
-        history::run(args, &book, now, self.out).await
+        let (app, now) = (self.app()?, Timestamp::now());
+        let book = app.ledger(now).await?;
+        history::run(args, &book, |subject| app.must_know(&app.looks(), Some(subject)), now, self.out).await
     }
 
     /// One recorded run.
@@ -219,9 +255,15 @@ async fn existing_ledger(app: &App, now: Timestamp) -> Result<Option<Book>, AppE
 }
 
 /// Looks, says, remembers.
-pub(super) async fn one_pass(app: &App, book: &Book, rule: ExitRule, cx: &Cx) -> Result<PassOutcome, AppError> {
+pub(super) async fn one_pass(
+    app: &App,
+    book: &Book,
+    rule: ExitRule,
+    metrics_file: Option<&Path>,
+    cx: &Cx,
+) -> Result<PassOutcome, AppError> {
     let drills = app.drills()?;
-    let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify()?);
+    let (looks, expected, budgets, notify) = (app.looks(), app.expected(), app.budgets(), app.notify(metrics_file)?);
     let (site, handed_in) = (&app.settings().site, book.handed_in());
     let work = Pass {
         site,

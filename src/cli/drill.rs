@@ -240,6 +240,10 @@ fn swept_lines(rows: &[SweptRow]) -> String {
 pub struct Steps;
 
 impl Watch for Steps {
+    fn waits(&self, step: &str, what: &str) {
+        say(&format!("  {step:<10} {}", super::out::visible(what)));
+    }
+
     fn ended(&self, step: &StepRecord) {
         say(&format!("  {}", super::out::visible(&step_line(step))));
     }

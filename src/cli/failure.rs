@@ -53,8 +53,23 @@ impl Failure {
         text
     }
 
-    /// Says it on stderr, in colour where that is wanted.
-    pub fn print(&self) {
+    /// The same for machines, in one line: code, exit, what happened, because of what, what to do.
+    pub fn json(&self) -> String {
+        let mut because = Vec::new();
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            because.push(error.to_string());
+            cause = error.source();
+        }
+        let hints: Vec<String> = self.0.hint().map(|hint| hint.lines().map(ToOwned::to_owned).collect()).unwrap_or_default();
+        as_json(self.code(), self.exit(), &self.0.to_string(), &because, &hints)
+    }
+
+    /// Says it on stderr: for machines as JSON, for people in colour where that is wanted.
+    pub fn print(&self, for_machines: bool) {
+        if for_machines {
+            return say(&self.json());
+        }
         let bold_red = anstyle::AnsiColor::Red.on_default().bold();
         let cyan = anstyle::AnsiColor::Cyan.on_default();
         for line in self.text().lines() {
@@ -67,6 +82,27 @@ impl Failure {
             }
         }
     }
+}
+
+fn as_json(code: &str, exit: ExitCode, text: &str, because: &[String], hints: &[String]) -> String {
+    serde_json::json!({
+        "error": {"code": code, "exit": exit.number(), "text": text, "because": because, "hints": hints}
+    })
+    .to_string()
+}
+
+/// A mistake of usage that the parser found, for machines.
+pub fn usage_as_json(told: &str) -> String {
+    let told = told.trim().strip_prefix("error: ").unwrap_or(told.trim());
+    as_json("usage", ExitCode::Usage, told, &[], &["dalsegno --help".to_owned()])
+}
+
+/// Whether machines read, when the command line itself could not be understood.
+pub fn wants_json(argv: &[std::ffi::OsString]) -> bool {
+    let words: Vec<&str> = argv.iter().filter_map(|word| word.to_str()).collect();
+    let is_form = |form: &str| matches!(form, "json" | "yaml");
+    words.windows(2).any(|pair| matches!(pair, ["-o" | "--output", form] if is_form(form)))
+        || words.iter().any(|word| word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")).is_some_and(is_form))
 }
 
 /// One line of talk on stderr. A closed stderr is nobody's concern.

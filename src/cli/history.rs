@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::failure::Failure;
 use super::out::Out;
-use crate::app::{HistoryFilter, Ledger, RunLine, RunState};
+use crate::app::{AppError, HistoryFilter, Ledger, RunLine, RunState};
 use crate::domain::{ExitCode, age, duration_in_words};
 
 /// Recorded passes and drills, newest first.
@@ -13,14 +13,23 @@ pub struct Args {
     /// Only runs that found, proved or failed something about this subject
     pub subject: Option<String>,
     /// How many
-    #[arg(long, default_value_t = 20, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 20, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
 }
 
-/// Lists runs.
-pub async fn run(args: &Args, ledger: &Ledger, now: Timestamp, out: &Out) -> Result<ExitCode, Failure> {
+/// Lists runs. A name that no run tells of is handed to `known`, which refuses it when nothing is called so.
+pub async fn run(
+    args: &Args,
+    ledger: &Ledger,
+    known: impl FnOnce(&str) -> Result<(), AppError>,
+    now: Timestamp,
+    out: &Out,
+) -> Result<ExitCode, Failure> {
     let filter = HistoryFilter { subject: args.subject.clone(), limit: Some(args.limit), ..HistoryFilter::default() };
     let runs = ledger.history(&filter).await?;
+    if let Some(subject) = args.subject.as_deref().filter(|_| runs.is_empty()) {
+        known(subject)?;
+    }
     out.show(&runs, |out| table(&runs, now, out))?;
     Ok(ExitCode::Fine)
 }

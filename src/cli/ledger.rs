@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, say};
 use super::out::Out;
 use crate::app::{Ledger, LedgerError, Rewound, Verified};
-use crate::domain::ExitCode;
+use crate::domain::{ExitCode, many};
 
 /// The record itself.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub async fn run(args: &Args, ledger: &Ledger, out: &Out) -> Result<ExitCode, Fa
         Command::Verify | Command::Rewind(_) => verify(ledger, out).await,
         Command::Export(Export { file: Some(file) }) => {
             let lines = export_to(ledger, file).await?;
-            say(&format!("{lines} rows in {}", file.display()));
+            say(&format!("{} in {}", many(lines, "row"), file.display()));
             Ok(ExitCode::Fine)
         }
         Command::Export(Export { file: None }) => match ledger.export(&mut std::io::stdout()).await {
@@ -77,13 +77,14 @@ async fn verify(ledger: &Ledger, out: &Out) -> Result<ExitCode, Failure> {
 pub fn verified_text(verified: &Verified, file: &Path) -> String {
     let (file, checks) = (file.display(), verified.checks.len());
     if verified.whole() {
-        return format!("{file}: {checks} checks, nothing wrong");
+        return format!("{file}: {}, nothing wrong", many(checks, "check"));
     }
     let problems = verified.problems.join("\n  ");
     format!(
-        "{file}: {} problems in {checks} checks\n  {problems}\n\nhint: keep a copy (cp {file}* elsewhere/) before anything else; \
+        "{file}: {} in {}\n  {problems}\n\nhint: keep a copy (cp {file}* elsewhere/) before anything else; \
          dalsegno ledger export saves what can be read",
-        verified.problems.len()
+        many(verified.problems.len(), "problem"),
+        many(checks, "check")
     )
 }
 

@@ -1,5 +1,6 @@
 //! The command line: argv in, data on stdout, talk on stderr, an exit code.
 
+pub mod ack;
 pub mod archive;
 pub mod argv;
 mod ask;
@@ -19,6 +20,7 @@ pub mod history;
 pub mod init;
 pub mod internal;
 pub mod ledger;
+pub mod notify;
 pub mod out;
 pub mod probe;
 pub mod progress;
@@ -114,6 +116,12 @@ pub enum Command {
     Probe(probe::Args),
     /// Check a runbook on paper
     Runbook(runbook::Args),
+    /// Acknowledge a finding: nobody is called until it ends
+    Ack(ack::Args),
+    /// What is acknowledged, by whom and until when
+    Acks(ack::ListArgs),
+    /// Try the channels that tell people
+    Notify(notify::Args),
     /// Recorded runs
     History(history::Args),
     /// One recorded run
@@ -154,6 +162,9 @@ impl Cli {
             Command::Doctor(args) => desk.doctor(&args).await,
             Command::Probe(args) => desk.probe(&args).await,
             Command::Runbook(args) => desk.runbook(&args),
+            Command::Ack(args) => desk.ack(&args).await,
+            Command::Acks(args) => desk.acks(&args).await,
+            Command::Notify(args) => desk.notify(&args).await,
             Command::History(args) => desk.history(&args).await,
             Command::Show(args) => desk.show(&args).await,
             Command::Ledger(args) => desk.ledger(&args).await,

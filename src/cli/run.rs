@@ -1,11 +1,13 @@
 //! `dalsegno run`: one pass.
 
+use std::path::PathBuf;
+
 use super::at_least::AtLeast;
 use super::check::{block, bugs, counted, headline, indented};
 use super::failure::Failure;
 use super::out::{Out, Tone};
 use crate::conductor::{ExitRule, PassOutcome};
-use crate::domain::{Change, ExitCode, age, duration_in_words};
+use crate::domain::{Change, Ended, ExitCode, age, duration_in_words, many};
 
 /// What decides the exit code of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -26,6 +28,9 @@ pub struct Args {
     /// The least severity that makes the exit code 1
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub fail_on: AtLeast,
+    /// Write the metrics of this pass there, for the textfile collector of the node exporter
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
 }
 
 impl Args {
@@ -43,8 +48,8 @@ pub fn show(outcome: &PassOutcome, site: &str, out: &Out) -> Result<ExitCode, Fa
 
 /// The screen: what is new first, then what is still there, then what was cleared.
 pub fn table(outcome: &PassOutcome, site: &str, out: &Out) -> String {
-    let took =
-        format!("run {} · looked at {} subjects in {}", outcome.number, outcome.seen.len(), duration_in_words(outcome.seconds));
+    let seen = many(outcome.seen.len(), "subject");
+    let took = format!("run {} · looked at {seen} in {}", outcome.number, duration_in_words(outcome.seconds));
     let mut blocks = vec![out.paint(Tone::Strong, &headline(site, &[&took, &counted(outcome.counted)]))];
     blocks.extend(bugs(&outcome.bugs));
     let new = outcome.changes.iter().filter_map(|change| match change {
@@ -65,8 +70,10 @@ pub fn table(outcome: &PassOutcome, site: &str, out: &Out) -> String {
         .changes
         .iter()
         .filter_map(|change| match change {
-            Change::Cleared { finding, since } => {
-                Some(format!("cleared  {}  {}  (was there since {})", finding.subject, finding.code, age(*since, outcome.now)))
+            Change::Cleared { finding, since, why } => {
+                let why = if *why == Ended::NotConfigured { ", and is no longer configured" } else { "" };
+                let since = age(*since, outcome.now);
+                Some(format!("cleared  {}  {}  (was there since {since}{why})", finding.subject, finding.code))
             }
             _ => None,
         })

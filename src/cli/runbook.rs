@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Failure, Out};
 use crate::conductor::drill::DrillError;
 use crate::conductor::runbook::{Runbook, check_script, script};
-use crate::domain::{ExitCode, VerbSpec};
+use crate::domain::{ExitCode, VerbSpec, many};
 
 /// Runbooks on paper: nothing is contacted.
 #[derive(Clone, Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub fn run(args: &Args, verbs: &[VerbSpec], out: &Out) -> Result<ExitCode, Failu
 
 fn checked_text(file: &str, book: &Runbook) -> String {
     let mut text =
-        format!("{file} is right: {} step(s), isolation at least {}\n", book.steps.len(), book.isolation_at_least.as_str());
+        format!("{file} is right: {}, isolation at least {}\n", many(book.steps.len(), "step"), book.isolation_at_least.as_str());
     for parameter in &book.parameters {
         let how = if parameter.required { "required".to_owned() } else { default_text(parameter.default.as_ref()) };
         let _ = writeln!(text, "  {:<12} {:<9} {how:<14} {}", parameter.name, parameter.kind.as_str(), parameter.about);

@@ -163,5 +163,6 @@ fn narrowed(expected: Expected, subject: Option<&str>) -> Expected {
         placeholders: expected.placeholders.into_iter().filter(|placeholder| keep(&placeholder.subject)).collect(),
         rests_on: expected.rests_on.into_iter().filter(|(above, _)| keep(above)).collect(),
         isolation: expected.isolation,
+        attention: expected.attention,
     }
 }

@@ -28,6 +28,8 @@ pub const SHIPPED: &[(&str, &str)] = &[("pg-restore", include_str!("../../runboo
 pub struct Ground<'a> {
     /// The site that drills.
     pub site: &'a str,
+    /// The host that drills.
+    pub host: &'a str,
     /// Journals and evidence lie in here, a folder per run.
     pub drills: &'a Path,
     /// Who can act.
@@ -99,9 +101,17 @@ pub enum DrillError {
         /// The operating system's answer, when it was a file.
         why: String,
     },
-    /// The text or the parameters are wrong.
+    /// The text is wrong.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
+    /// What was given on the command line does not fit.
+    #[error("{}", said_of_options(.wrong))]
+    Options {
+        /// The option as it is written, and what is wrong: at least one.
+        wrong: Vec<(String, String)>,
+        /// The runbook.
+        runbook: String,
+    },
     /// Nothing to drill by that name.
     #[error("{why}")]
     NoDatabase {
@@ -139,6 +149,7 @@ impl Explained for DrillError {
         match self {
             Self::NoRunbook { .. } => "runbook-missing",
             Self::Mistakes(mistakes) => mistakes.code(),
+            Self::Options { .. } => "drill-option",
             Self::NoDatabase { .. } => "drill-no-database",
             Self::Journal(error) => error.code(),
             Self::Evidence { source, .. } => source.code(),
@@ -154,6 +165,7 @@ impl Explained for DrillError {
                 Some(format!("dalsegno drill {first} --db NAME"))
             }
             Self::Mistakes(mistakes) => mistakes.hint(),
+            Self::Options { wrong, runbook } => Some(right_option(wrong, runbook)),
             Self::NoDatabase { hint, .. } => Some(hint.clone()),
             Self::Journal(error) => error.hint(),
             Self::Evidence { source, .. } => source.hint(),
@@ -164,13 +176,39 @@ impl Explained for DrillError {
 
     fn exit(&self) -> Exit {
         match self {
-            Self::NoRunbook { .. } | Self::NoDatabase { .. } | Self::NoEvidence { .. } => ExitCode::Usage,
+            Self::NoRunbook { .. } | Self::NoDatabase { .. } | Self::NoEvidence { .. } | Self::Options { .. } => ExitCode::Usage,
             Self::Mistakes(mistakes) => mistakes.exit(),
             Self::Journal(error) => error.exit(),
             Self::Evidence { source, .. } => source.exit(),
             Self::Unreadable(error) => error.exit(),
         }
     }
+}
+
+/// Parameters with an option of their own; every other is given by `--set NAME=VALUE`.
+const OPTIONS: [(&str, &str, &str); 2] =
+    [("target", "--target", "--target end, or --target 2026-09-30T14:00:00Z"), ("timeline", "--timeline", "--timeline 2")];
+
+fn said_of_options(wrong: &[(String, String)]) -> String {
+    wrong.iter().map(|(option, what)| format!("{option}: {what}")).collect::<Vec<_>>().join("\n  ")
+}
+
+fn right_option(wrong: &[(String, String)], runbook: &str) -> String {
+    let first = wrong.first().map(|(option, _)| option.as_str()).unwrap_or_default();
+    match OPTIONS.iter().find(|(_, option, _)| *option == first) {
+        Some((_, _, example)) => format!("for example: dalsegno drill {runbook} {example}"),
+        None => format!("what can be set, and what it means: dalsegno runbook check {runbook}"),
+    }
+}
+
+/// Mistakes in what was given, by the option that gave it.
+fn of_options(mistakes: Vec<Mistake>, script: &Script) -> DrillError {
+    let option = |name: &str| {
+        let own = OPTIONS.iter().find(|(parameter, _, _)| *parameter == name);
+        own.map_or_else(|| format!("--set {name}"), |(_, option, _)| (*option).to_owned())
+    };
+    let wrong = mistakes.into_iter().map(|mistake| (option(mistake.path.trim_start_matches("parameter ")), mistake.what));
+    DrillError::Options { wrong: wrong.collect(), runbook: script.file.trim_start_matches("built in: ").to_owned() }
 }
 
 /// The database that a person means: its name, the end of its subject, or the only one there is. `runbook` is what shall be run on it.
@@ -225,7 +263,7 @@ pub fn ready(
         })
         .collect();
     if !not_theirs.is_empty() {
-        return Err(mistakes(not_theirs).into());
+        return Err(of_options(not_theirs, script));
     }
     let policy = &database.policy;
     let mut given = given.clone();
@@ -240,9 +278,10 @@ pub fn ready(
             given.insert(parameter.name.clone(), Value::String(value));
         }
     }
-    let plan = plan(&checked, run, &given).map_err(mistakes)?;
+    let plan = plan(&checked, run, &given).map_err(|mistakes| of_options(mistakes, script))?;
     let declared = Declared {
         site: ground.site.to_owned(),
+        host: ground.host.to_owned(),
         subject: database.subject.clone(),
         place: database.place.clone(),
         runbook: plan.runbook.clone(),

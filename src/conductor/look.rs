@@ -17,6 +17,12 @@ use crate::ledger::{Ledger, LedgerError};
 /// The metric that a pass keeps for each subject it saw: how long the look took. Its age tells when a subject was last seen.
 pub const LOOK_SECONDS: &str = "look_seconds";
 
+/// A look that takes longer is told of, with who is waited for.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// The provider that stands for the parts of a configuration that cannot be used.
+pub const CONFIGURATION: &str = "configuration";
+
 /// An observer, and the store that its requests go to.
 #[derive(Clone)]
 pub struct Look {
@@ -158,8 +164,22 @@ pub(super) async fn look_in_waves(
             seen.expects.push(look.observer.expects(&known));
             asked.push((look, known));
         }
+        let mut waited_for: Vec<ProviderId> = asked.iter().map(|(look, _)| look.observer.name()).collect();
         let mut wave = Wave::start(asked, cx, limit());
-        while let Some(looked) = wave.next().await {
+        let mut moment = std::pin::pin!(tokio::time::sleep(MOMENT));
+        let mut told = false;
+        loop {
+            let looked = tokio::select! {
+                looked = wave.next() => looked,
+                () = &mut moment, if !told => {
+                    told = true;
+                    let names: Vec<&str> = waited_for.iter().map(|provider| provider.0.as_str()).collect();
+                    tracing::info!("still looking: {}", names.join(", "));
+                    continue;
+                }
+            };
+            let Some(looked) = looked else { break };
+            waited_for.retain(|provider| *provider != looked.provider);
             keep(&looked).await?;
             if let Some(store) = looked.store {
                 *seen.requests.entry(store).or_default() += looked.observation.requests;

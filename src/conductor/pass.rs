@@ -13,12 +13,13 @@ use super::clock;
 use super::discovered;
 use super::evidence;
 use super::look::{Look, Looked, Seen, look_in_waves, with_seen};
+use super::metrics;
 use super::outcome::{Counted, ExitRule, exit_of};
-use super::say::{DELIVERED, Delivery, Notify, undeliverable};
-use super::sight::Sight;
+use super::say::{DELIVERED, Delivery, Notify, objects, telling, undeliverable};
+use super::sight::{Channels, Sight};
 use crate::domain::{
     Change, Cx, Evidence, ExitCode, Expected, Fact, FactKind, Finding, Observation, Place, ProviderId, Requests, Severity,
-    StoreId, Subject, SubjectKind,
+    StoreId, Subject, SubjectKind, many,
 };
 use crate::ledger::{Committed, Ledger, LedgerError, RunKind, RunState};
 use crate::notify::About;
@@ -104,6 +105,7 @@ pub async fn pass(work: &Pass<'_>, cx: &Cx) -> Result<PassOutcome, LedgerError> 
     };
     let ended = SignedDuration::try_from(begun.elapsed()).ok().and_then(|by| cx.now.checked_add(by).ok()).unwrap_or(cx.now);
     work.ledger.end(cx.run, ended, state, exit).await?;
+    metrics::tell(work, &About { site: work.site.to_owned(), run: cx.run, number }, ended).await?;
     outcome
 }
 
@@ -117,13 +119,13 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     findings.extend(not_taken_in);
     let retry = async {
         match work.notify {
-            Some(notify) => notify.deliver(work.ledger, cx.now, true).await,
+            Some(notify) => tokio::join!(notify.begin(cx.run, cx.now), notify.deliver(work.ledger, cx.now, true)).1,
             None => Ok(Delivery::default()),
         }
     };
     let (seen, retried) = tokio::join!(look(work, cx), retry);
     let (Seen { observations, covers, expects, requests }, retried) = (seen?, retried?);
-    findings.extend(undeliverable(&retried));
+    findings.extend(undeliverable(work.ledger, &retried, cx.now).await?);
 
     let expected = with_seen(work.expected, &covers, &expects);
     let proofs = proofs(work.ledger, &expected, &observations).await?;
@@ -136,9 +138,14 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     drop(known);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
-    let sight = Sight::new(&expected, &observations, working_channels(work, cx, &retried).await?);
-    let tell = |committed: &Committed| work.notify.map(|notify| notify.messages(&about, committed)).unwrap_or_default();
-    let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.looked_at(key), &tell).await?;
+    let channels = Channels {
+        known: work.notify.map(Notify::names).unwrap_or_default(),
+        working: working_channels(work, cx, &retried).await?,
+    };
+    let sight = Sight::new(&expected, &observations, channels);
+    let objects = objects(&observations);
+    let tell = |committed: &Committed| telling(work.notify, &about, cx.now, &expected, &objects, committed);
+    let committed = work.ledger.commit_findings_and_tell(cx.run, cx.now, &findings, &|key| sight.glance(key), &tell).await?;
     let delivery = say(work, cx, &about, &committed, own_work_done && judgement.bugs.is_empty(), retried).await?;
     work.ledger.commit_samples(cx.run, cx.now, &delivery.samples(cx.now)).await?;
     work.ledger.tidy(cx.now).await?;
@@ -174,9 +181,7 @@ async fn say(
         tokio::join!(notify.deliver(work.ledger, cx.now, false), notify.beat(about, committed, whole, cx.now));
     let mut delivery = delivery?;
     delivery.heartbeat = heartbeat;
-    delivery.delivered.extend(retried.delivered);
-    delivery.waiting.extend(retried.waiting);
-    delivery.given_up.extend(retried.given_up);
+    delivery.add(retried);
     Ok(delivery)
 }
 
@@ -251,7 +256,7 @@ fn left_overs(swept: &Swept) -> Vec<Finding> {
         code: "drill-left-over".to_owned(),
         severity: Severity::Critical,
         subject: Subject::dalsegno("drills"),
-        summary: format!("{} left-over(s) of interrupted drills could not be removed", swept.stuck.len()),
+        summary: format!("{} of interrupted drills could not be removed", many(swept.stuck.len(), "left-over")),
         evidence: swept.stuck.clone(),
         cause: first.clone(),
         remedy: "dalsegno drill gc".to_owned(),

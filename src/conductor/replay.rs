@@ -124,7 +124,7 @@ enum Remembered {
 /// The line of `ledger.jsonl` for a drill: what judging reads of it. What checks saw in the restored database, and what the steps
 /// were called with, is somebody else's data and stays at home.
 pub fn remembered(evidence: Evidence) -> Option<String> {
-    let mut evidence = Evidence { steps: Vec::new(), isolation_facts: Vec::new(), ..evidence };
+    let mut evidence = Evidence { steps: Vec::new(), isolation_facts: Vec::new(), host: String::new(), ..evidence };
     for assertion in &mut evidence.assertions {
         assertion.expected.clear();
         assertion.seen.clear();

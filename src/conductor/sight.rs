@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::pass::channel_of;
 use crate::domain::{
-    CnpgFact, Expected, Fact, FactKind, FindingKey, Observation, ProviderId, StoreFact, Subject, SubjectKind, metric,
+    CnpgFact, Expected, Fact, FactKind, FindingKey, Glance, Observation, ProviderId, StoreFact, Subject, SubjectKind, metric,
 };
-use crate::policy::{archive_clears, clock_clears, cluster_clears, reads_archives, store_clears};
+use crate::policy::{archive_clears, clock_clears, cluster_clears, life, reads_archives, store_clears};
 
 pub(super) struct Sight<'a> {
     pub(super) seen: BTreeSet<Subject>,
@@ -22,12 +22,19 @@ pub(super) struct Sight<'a> {
     rests_on: &'a BTreeMap<Subject, Subject>,
     /// Databases of which numbers came.
     measured: BTreeSet<&'a Subject>,
-    /// Channels that took a message since they were last found undeliverable.
-    working: BTreeSet<String>,
+    channels: Channels,
+}
+
+/// What is known of channels.
+pub(super) struct Channels {
+    /// Those that are configured and can be used.
+    pub(super) known: BTreeSet<String>,
+    /// Those that took a message since they were last found undeliverable.
+    pub(super) working: BTreeSet<String>,
 }
 
 impl<'a> Sight<'a> {
-    pub(super) fn new(expected: &'a Expected, observations: &'a [(ProviderId, Observation)], working: BTreeSet<String>) -> Self {
+    pub(super) fn new(expected: &'a Expected, observations: &'a [(ProviderId, Observation)], channels: Channels) -> Self {
         let facts = || observations.iter().flat_map(|(_, observation)| &observation.facts);
         let gaps = || observations.iter().flat_map(|(_, observation)| &observation.gaps);
         let is_part = |what: FactKind| matches!(what, FactKind::StorePart(_));
@@ -56,14 +63,28 @@ impl<'a> Sight<'a> {
                 .chain(expected.placeholders.iter().map(|placeholder| &placeholder.subject))
                 .collect(),
             rests_on: &expected.rests_on,
-            working,
+            channels,
         }
     }
 
-    pub(super) fn looked_at(&self, key: &FindingKey) -> bool {
+    /// What this pass says of a finding that it did not find.
+    pub(super) fn glance(&self, key: &FindingKey) -> Glance {
+        life::glance(self.looked_at(key), self.is_configured(key))
+    }
+
+    /// Databases, stores and clusters are looked at because the configuration, or what was discovered from it, names them.
+    fn is_configured(&self, key: &FindingKey) -> bool {
+        match key.subject.kind() {
+            SubjectKind::Pg | SubjectKind::Store | SubjectKind::Cluster => self.expected.contains(&key.subject),
+            SubjectKind::Dalsegno => channel_of(&key.subject).is_none_or(|channel| self.channels.known.contains(channel)),
+            SubjectKind::Prefix => true,
+        }
+    }
+
+    fn looked_at(&self, key: &FindingKey) -> bool {
         let subject = &key.subject;
         if subject.kind() == SubjectKind::Dalsegno {
-            return channel_of(subject).is_none_or(|channel| self.working.contains(channel));
+            return channel_of(subject).is_none_or(|channel| self.channels.working.contains(channel));
         }
         // What is not adopted any more is silent; so is a placeholder that was filled in and now has facts or gaps of its own. What was
         // discovered is expected by nobody when its discoverer is blind: its gap speaks then.

@@ -165,13 +165,13 @@ pub async fn usual_interval(ledger: &Ledger) -> Result<SignedDuration, LedgerErr
 }
 
 /// The newest passes that came to their end, newest first.
-async fn done_passes(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
+pub(super) async fn done_passes(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
     let filter = HistoryFilter { kind: Some(RunKind::Pass), limit: Some(LEARNT_FROM), ..HistoryFilter::default() };
     Ok(ledger.history(&filter).await?.into_iter().filter(|run| run.state == RunState::Done).collect())
 }
 
 /// The usual time between two passes: the median, so that one long pause does not hide the next.
-fn interval(passes: &[RunLine]) -> SignedDuration {
+pub(super) fn interval(passes: &[RunLine]) -> SignedDuration {
     let mut between: Vec<SignedDuration> =
         passes.iter().zip(passes.iter().skip(1)).map(|(later, earlier)| later.began.duration_since(earlier.began)).collect();
     between.sort();

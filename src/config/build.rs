@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::fragment::{DrillFragment, NotifyFragment, PassFragment, StateFragment};
+use super::fragment::{DrillFragment, PassFragment, StateFragment};
 use super::load::{Trouble, Work, is_below};
 use super::mistake::Mistake;
 use super::notice;
 use super::placeholder::Kind;
-use super::settings::{DrillSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
+use super::settings::{DrillSettings, PassSettings, Settings};
 use super::state::default_state_folder;
 use super::tree::{Node, Shape, child};
-use crate::domain::{FactKind, Isolation, Secret, Severity, Subject, nearest};
+use super::{attention, channels};
+use crate::domain::{FactKind, Isolation, nearest};
 use crate::providers::objectstore::config::{self as objectstore, StoreFragment, StoreSettings};
 use crate::providers::postgres::config::{self as postgres, PostgresFragment, PostgresSettings};
 
@@ -45,8 +46,9 @@ pub(super) fn settings(work: &mut Work) -> Settings {
     let state = part::<StateFragment>(work, "state");
     let ledger = super::ledger::settings(work, &site);
     let drill = part::<DrillFragment>(work, "drill");
-    let notify = notify(work);
+    let notify = channels::build(work);
     let pass = pass(work);
+    let attention = attention::build(work, notify.grace_seconds);
     Settings {
         site,
         environment,
@@ -68,6 +70,7 @@ pub(super) fn settings(work: &mut Work) -> Settings {
         },
         notify,
         pass,
+        attention,
     }
 }
 
@@ -184,7 +187,7 @@ fn without(node: &Node, key: &str) -> Node {
 
 /// Keys of a database whose placeholders do not keep us from looking at its archive.
 fn can_be_left_out(path: &str) -> impl Fn(&str) -> bool {
-    let parts = ["policy", "retention", "archive-timeout", "checks"].map(|key| child(path, key));
+    let parts = ["policy", "retention", "archive-timeout", "checks", "dependents"].map(|key| child(path, key));
     move |key: &str| parts.iter().any(|part| is_below(key, part))
 }
 
@@ -260,62 +263,6 @@ pub(super) fn no_store(root: &Node, key: &str, asked: &str, names: &[String]) ->
         format!("configured stores: {}", names.join(", "))
     };
     Mistake::new(&root.place_of(key), key, "store-unknown", text).hint(hint)
-}
-
-fn notify(work: &mut Work) -> NotifySettings {
-    let subject = Subject::dalsegno("notify");
-    work.own_placeholders("notify", &subject);
-    let Some(mut node) = work.root.get("notify").cloned() else { return NotifySettings::default() };
-    // A webhook whose URL is a placeholder goes; the others stay.
-    let hollow: Vec<String> = work.placeholders_below("notify").iter().map(|placeholder| placeholder.key_path.clone()).collect();
-    if let Shape::Map(entries) = &mut node.shape {
-        entries.retain(|entry| entry.key != "heartbeat" || !hollow.iter().any(|key| is_below(key, "notify.heartbeat")));
-        for entry in entries.iter_mut().filter(|entry| entry.key == "webhooks") {
-            if let Shape::Map(hooks) = &mut entry.node.shape {
-                hooks.retain(|hook| !hollow.iter().any(|key| is_below(key, &child("notify.webhooks", &hook.key))));
-            }
-        }
-    }
-    let fragment: NotifyFragment = work.part("notify", &node, &|_| true).unwrap_or_default();
-    for trouble in placeholders_as_troubles(work, "notify") {
-        silent(work, &subject, &trouble.key.clone(), &[trouble]);
-    }
-    let mut webhooks = Vec::new();
-    for (name, hook) in fragment.webhooks {
-        let key = format!("notify.webhooks.{name}.url");
-        if let Some(url) = url(work, &subject, &key, &hook.url) {
-            webhooks.push(WebhookSettings { name, url, at_least: hook.at_least.unwrap_or(Severity::Warning) });
-        }
-    }
-    let heartbeat = fragment.heartbeat.and_then(|heartbeat| url(work, &subject, "notify.heartbeat.url", &heartbeat.url));
-    NotifySettings { webhooks, heartbeat }
-}
-
-/// The URL of a channel; `None` when it cannot be had, which is said as a gap.
-fn url(work: &mut Work, subject: &Subject, key: &str, reference: &crate::domain::SecretRef) -> Option<Secret> {
-    let mut troubles = Vec::new();
-    let secret = work.secret(key, reference, Kind::SecretUrl, subject, &mut troubles);
-    silent(work, subject, key, &troubles);
-    if !troubles.is_empty() {
-        return None;
-    }
-    // Where secrets are not read, an empty one stands in.
-    let is_url = secret.expose().is_empty() || ["https://", "http://"].iter().any(|scheme| secret.expose().starts_with(scheme));
-    if !is_url {
-        let (text, hint) =
-            (format!("{reference} holds no http:// or https:// URL"), format!("put the whole URL into {reference}"));
-        work.refused.push(Mistake::new(&work.root.place_of(key), key, "url-invalid", text.clone()).hint(hint.clone()));
-        silent(work, subject, key, &[Trouble { key: key.to_owned(), code: "url-invalid", text, hint }]);
-        return None;
-    }
-    Some(secret)
-}
-
-/// A channel that cannot speak is a gap of its own.
-fn silent(work: &mut Work, subject: &Subject, key: &str, troubles: &[Trouble]) {
-    let name = key.trim_start_matches("notify.").trim_start_matches("webhooks.").split('.').next().unwrap_or_default();
-    let channel = Subject::dalsegno(&format!("{}/{name}", subject.path()));
-    work.gap(&channel, FactKind::Channel, troubles);
 }
 
 fn pass(work: &mut Work) -> PassSettings {

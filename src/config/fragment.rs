@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Isolation, Mode, SecretRef, Severity, Span};
+use super::attention::{AwaitedFragment, MaintenanceFragment};
+use super::channels::NotifyFragment;
+use crate::domain::{Isolation, Mode, Span};
 use crate::providers::cnpg::config::CnpgFragment;
 use crate::providers::kubernetes::config::KubernetesFragment;
 use crate::providers::objectstore::config::StoreFragment;
@@ -43,6 +45,16 @@ pub struct ConfigFragment {
     pub notify: NotifyFragment,
     /// How long a pass may take, and who makes it.
     pub pass: PassFragment,
+    /// What hangs on a subject: named in what is said of it, and a warning about it is critical. {pg/keycloak-db: [SSO, Grafana]}
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-subjects" = true))]
+    pub dependents: BTreeMap<String, Vec<String>>,
+    /// Windows in which nothing is said. What is found is recorded, and said afterwards if it is still there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub maintenance: Vec<MaintenanceFragment>,
+    /// What the site does not have yet: silent before its date, a finding afterwards.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<AwaitedFragment>,
 }
 
 /// Where the ledger and the evidence of drills are kept.
@@ -93,36 +105,6 @@ pub struct DrillFragment {
     /// The least isolation that a drill must show. Default: closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-}
-
-/// Who is told.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct NotifyFragment {
-    /// Webhooks, by name. One body that Slack, Discord and ntfy take.
-    pub webhooks: BTreeMap<String, WebhookFragment>,
-    /// A URL that is pinged only when everything that must be seen was seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub heartbeat: Option<HeartbeatFragment>,
-}
-
-/// A webhook.
-#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WebhookFragment {
-    /// Where its URL is found; whoever knows it may post.
-    pub url: SecretRef,
-    /// Findings below this are not sent. Default: warning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<Severity>,
-}
-
-/// A heartbeat.
-#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HeartbeatFragment {
-    /// Where its URL is found.
-    pub url: SecretRef,
 }
 
 /// How long a pass may take, and who makes it.

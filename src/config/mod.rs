@@ -3,7 +3,9 @@
 //! Three families: fragments (as written; each provider owns its own), inputs (secrets read), settings (checked). Between
 //! YAML and fragments stands a tree in which everything knows its place, held against the schema of the fragments.
 
+mod attention;
 mod build;
+mod channels;
 mod clusters;
 mod files;
 mod fragment;
@@ -26,13 +28,14 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
+pub use channels::{ChannelSettings, MailSettings, NotifySettings, WaySettings, WebhookSettings};
 pub use fragment::{ConfigFragment, LedgerHome};
 pub use load::{Loaded, check, check_without_secrets, load, load_without_secrets};
 pub use mistake::{At, ConfigErrors, Mistake};
 pub use placeholder::{Kind, is_placeholder};
 pub use reference::reference;
 pub use schema::Schema;
-pub use settings::{DrillSettings, LedgerSettings, NotifySettings, PassSettings, Settings, WebhookSettings};
+pub use settings::{DrillSettings, LedgerSettings, PassSettings, Settings};
 pub use show::shown;
 pub use state::default_state_folder;
 

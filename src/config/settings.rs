@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::domain::{Isolation, Mode, Prefix, Secret, Severity, StoreId};
+use super::channels::NotifySettings;
+use crate::domain::{Attention, Isolation, Mode, Prefix, StoreId};
 use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub notify: NotifySettings,
     /// How long a pass may take.
     pub pass: PassSettings,
+    /// What people decided about alerts.
+    pub attention: Attention,
 }
 
 /// Where the ledger is at home between passes.
@@ -61,26 +64,6 @@ pub struct DrillSettings {
     pub postgres: Vec<PathBuf>,
     /// The least isolation that a drill must show.
     pub isolation: Isolation,
-}
-
-/// Who is told.
-#[derive(Clone, Debug, Default)]
-pub struct NotifySettings {
-    /// Webhooks, by name.
-    pub webhooks: Vec<WebhookSettings>,
-    /// The URL to ping after a pass that saw everything it must see.
-    pub heartbeat: Option<Secret>,
-}
-
-/// One webhook.
-#[derive(Clone, Debug)]
-pub struct WebhookSettings {
-    /// Its name in the configuration.
-    pub name: String,
-    /// Where to; a secret, since whoever knows it may post.
-    pub url: Secret,
-    /// Findings below this are not sent.
-    pub at_least: Severity,
 }
 
 /// How long a pass may take.

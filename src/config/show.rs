@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::channels::WaySettings;
 use super::load::Loaded;
 use super::settings::{LedgerSettings, Settings};
 use crate::domain::{Secret, Span};
@@ -41,8 +42,12 @@ fn settings(settings: &Settings) -> Value {
             "webhooks": settings.notify.webhooks.iter()
                 .map(|hook| (hook.name.clone(), json!({"url": stars(&hook.url), "at-least": hook.at_least})))
                 .collect::<serde_json::Map<_, _>>(),
+            "channels": settings.notify.channels.iter()
+                .map(|of| (of.name.clone(), json!({"at-least": of.at_least, "way": shown_way(&of.way)})))
+                .collect::<serde_json::Map<_, _>>(),
             "heartbeat": settings.notify.heartbeat.as_ref().map(stars),
         },
+        "attention": settings.attention,
         "pass": {
             "deadline": Span(settings.pass.deadline),
             "provider-deadline": Span(settings.pass.provider_deadline),
@@ -88,6 +93,24 @@ fn shown_database(database: &PostgresSettings) -> Value {
         "policy": database.policy,
         "checks": database.checks,
     })
+}
+
+fn shown_way(way: &WaySettings) -> Value {
+    match way {
+        WaySettings::Alertmanager(url, auth) => json!({"url": url, "authorization": auth.as_ref().map(stars)}),
+        WaySettings::Ntfy(url, auth) => json!({"url": stars(url), "authorization": auth.as_ref().map(stars)}),
+        WaySettings::Mail(mail) => json!({
+            "server": mail.server,
+            "port": mail.port,
+            "user": mail.user,
+            "password": mail.password.as_ref().map(stars),
+            "from": mail.from,
+            "to": mail.to,
+        }),
+        WaySettings::Events(cluster) => json!({"cluster": cluster}),
+        WaySettings::Pushgateway(url, job, auth) => json!({"url": url, "job": job, "authorization": auth.as_ref().map(stars)}),
+        WaySettings::File(path) => json!({"file": path}),
+    }
 }
 
 fn shown_keys(keys: &Keys) -> Value {

@@ -87,12 +87,24 @@ impl Walk<'_> {
         let empty = serde_json::Map::new();
         let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let any = schema.get("additionalProperties").filter(|any| any.is_object());
+        // Keys that are subjects have slashes, and may end in a star.
+        let subjects = schema.get("x-subjects").is_some();
         for entry in entries {
             let path = child(path, &entry.key);
             match (properties.get(&entry.key), any) {
                 (Some(schema), _) => self.node(&entry.node, schema, &path),
                 (None, Some(schema)) => {
-                    if !is_name(&entry.key) {
+                    if subjects && !is_subjects(&entry.key) {
+                        self.found.mistakes.push(
+                            Mistake::new(
+                                &entry.key_at,
+                                &path,
+                                "config-name-invalid",
+                                format!("{:?} names no subject", entry.key),
+                            )
+                            .hint("a subject, its end, or all below: pg/home/prod/keycloak-db, keycloak-db, pg/home/prod/*"),
+                        );
+                    } else if !subjects && !is_name(&entry.key) {
                         self.found.mistakes.push(
                             Mistake::new(&entry.key_at, &path, "config-name-invalid", format!("{:?} is not a name", entry.key))
                                 .hint("a name has letters, digits, hyphens and underscores, 63 at most"),
@@ -275,6 +287,15 @@ fn is_name(text: &str) -> bool {
     text.len() <= LONGEST_NAME
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// Parts of a subject, joined by slashes; a star may stand for the last.
+pub(super) fn is_subjects(text: &str) -> bool {
+    let part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    match text.strip_suffix("/*") {
+        Some(head) => head.split('/').all(part),
+        None => text == "*" || text.split('/').all(part),
+    }
 }
 
 fn is_variable(text: &str) -> bool {

@@ -134,6 +134,9 @@ pub struct WalGap {
     pub cuts_newest: bool,
     /// LastModified of the segment after the hole: how long it had time to fill.
     pub later_written: Option<Timestamp>,
+    /// A segment of it lay there at an earlier look: it is lost, and no late upload fills it.
+    #[serde(default)]
+    pub seen_before: bool,
 }
 
 /// A system identifier, and where it was seen.

@@ -241,6 +241,9 @@ pub struct Evidence {
     pub run: RunId,
     /// The site that drilled.
     pub site: String,
+    /// The host that drilled, for people: two containers may bear the same name. Empty = not told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// What was drilled.
     pub subject: Subject,
     /// The runbook's name.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FactKind, Isolation, Subject};
+use super::{Attention, FactKind, Isolation, Subject};
 
 /// How good a subject's backups must be. All durations in seconds; `None` = not asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Policy {
     /// A volume that WAL fills within this time is critical.
     #[serde(default)]
     pub full_critical_seconds: Option<f64>,
+    /// How long a warning must be there before somebody is told; `None` = as for everything.
+    #[serde(default)]
+    pub grace_seconds: Option<f64>,
 }
 
 /// A value in the configuration that nobody filled in: `TBD-…`, `${…}`, `CHANGEME`, `<…>`, `example.com` in an endpoint.
@@ -57,4 +60,7 @@ pub struct Expected {
     /// The least isolation that a proof must have shown; `None` = what the drill itself declared.
     #[serde(default)]
     pub isolation: Option<Isolation>,
+    /// What people decided about alerts.
+    #[serde(default)]
+    pub attention: Attention,
 }

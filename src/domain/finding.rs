@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Subject;
+use super::{Ended, Subject};
 
 /// How near the harm is. Ordered: `Info < Warning < Critical`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -89,5 +89,8 @@ pub enum Change {
         finding: Finding,
         /// When it was first seen.
         since: Timestamp,
+        /// Whether it was repaired, or nobody looks any more.
+        #[serde(default)]
+        why: Ended,
     },
 }

@@ -9,6 +9,9 @@ pub struct Message {
     pub channel: String,
     /// The same for every attempt, so that a receiver can drop a second one.
     pub key: String,
-    /// The body, as it is sent.
+    /// The body, as it is sent; an address that is a secret is added at sending.
     pub body: String,
+    /// It says how everything stands: an older one of the channel that still waits is not sent any more.
+    #[serde(default)]
+    pub replaces: bool,
 }

@@ -4,7 +4,9 @@
 //! (`now` is always a parameter).
 
 mod act;
+mod alert;
 mod archive;
+mod attention;
 mod calendar;
 mod check;
 mod clock;
@@ -43,10 +45,12 @@ pub use act::{
     Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Touch, Undo, Undone,
     VerbSpec,
 };
+pub use alert::{Ack, Alert, Ended, Glance, Heard, Notice, Silence, Told, alert_key};
 pub use archive::{
     ArchiveFact, BackupStatus, BaseBackup, EmptyObject, EndOfWal, Keep, OrphanHistory, PartialInside, SegmentSeen, SystemSeen,
     WalGap, Window,
 };
+pub use attention::{Attention, Awaited, AwaitedWhat, Maintenance, Subjects, Times};
 pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
 pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
@@ -86,4 +90,4 @@ pub use store::{
 };
 pub use subject::{Subject, SubjectError, SubjectKind};
 pub use verdict::{ExitCode, Verdict};
-pub use words::{age, bytes_in_words, duration_in_words, rate};
+pub use words::{Count, age, bytes_in_words, duration_in_words, many, rate};

@@ -20,6 +20,28 @@ pub fn duration_in_words(seconds: f64) -> String {
     format!("{:.0} {unit}", value.trunc())
 }
 
+/// `1 base backup`, `3 base backups`: for nouns that take an s.
+pub fn many(count: impl Into<Count>, one: &str) -> String {
+    let Count(count) = count.into();
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// How many of something: lengths and sums alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(u64);
+
+impl From<u64> for Count {
+    fn from(count: u64) -> Self {
+        Self(count)
+    }
+}
+
+impl From<usize> for Count {
+    fn from(count: usize) -> Self {
+        Self(count as u64)
+    }
+}
+
 /// `4 min ago`; `in 3 h` for a moment that is still to come.
 pub fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs_f64();

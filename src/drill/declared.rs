@@ -10,6 +10,9 @@ use crate::domain::{Expects, Isolation, Place, Placeholder, Requests, Subject};
 pub struct Declared {
     /// The site that drills.
     pub site: String,
+    /// The host that drills.
+    #[serde(default)]
+    pub host: String,
     /// What is drilled.
     pub subject: Subject,
     /// The place that is restored from.

@@ -17,6 +17,7 @@ pub fn evidence(run: RunId, records: &[StepRecord], declared: &Declared, course:
         format: EVIDENCE_FORMAT,
         run,
         site: declared.site.clone(),
+        host: declared.host.clone(),
         subject: declared.subject.clone(),
         runbook: declared.runbook.clone(),
         runbook_sha256: declared.runbook_sha256.clone(),

@@ -81,12 +81,20 @@ impl Explained for JournalError {
 
     fn exit(&self) -> Exit {
         match self {
+            // As a pass ends over the same folder: it is configuration that names it.
+            Self::Io { source, .. } if is_unusable(source.kind()) => ExitCode::Usage,
             Self::Io { .. } => ExitCode::CouldNotLook,
             Self::Held { .. } | Self::Damaged { .. } | Self::Empty { .. } => ExitCode::Stuck,
             Self::Newer { .. } => ExitCode::Usage,
             Self::Json(_) => ExitCode::Bug,
         }
     }
+}
+
+/// Whether a folder or file is not ours to use, which no waiting mends.
+fn is_unusable(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(kind, Kind::PermissionDenied | Kind::NotADirectory | Kind::ReadOnlyFilesystem)
 }
 
 /// An evidence file that cannot be written or read.

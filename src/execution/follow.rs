@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::step::{bug, cancelled, could_not, joined, with_token};
+use super::watch::Watch;
 use crate::domain::{Act, ActError, Cx, Handle, Intent, Receipt, State, StepEnd};
 
 /// A drill of seconds must not wait for its next look; one of hours need not be asked often.
@@ -17,14 +18,21 @@ const GRACE: Duration = Duration::from_secs(30);
 /// What was started and is not there in so many looks has vanished; once may be a slow listing of the other side.
 const ABSENT_LOOKS: u32 = 3;
 
-/// When a step must have started and ended.
-pub(super) struct Limits {
+/// What a waiting step says of itself first: whoever watches is told when it takes longer than a moment.
+const WAITS: &str = "waits for ";
+/// So long a wait is nobody's concern.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// What a step is followed within: when it must have started and ended, and who is told meanwhile.
+pub(super) struct Frame<'a> {
     pub(super) start: Instant,
     pub(super) end: Instant,
     /// `its time limit of 5 min`.
     pub(super) words: String,
     /// What is run again after a cancellation.
     pub(super) runbook: String,
+    /// Who is told of a wait.
+    pub(super) watch: &'a dyn Watch,
 }
 
 /// How it came out.
@@ -53,13 +61,14 @@ pub(super) async fn follow(
     intent: &Intent,
     handle: Option<&Handle>,
     token: &CancellationToken,
-    limits: &Limits,
+    limits: &Frame<'_>,
     late: bool,
 ) -> Followed {
     let mut stop = late.then(|| (Stop::Late, Instant::now() + GRACE));
     let mut wait = FIRST_WAIT;
     let mut absent = 0;
     let mut progress = String::from("nothing seen yet");
+    let (began, mut told) = (Instant::now(), false);
     loop {
         let look_token = CancellationToken::new();
         let look_cx = with_token(cx, look_token.clone(), Instant::now() + LOOK);
@@ -69,6 +78,10 @@ pub(super) async fn follow(
             Ok(Ok(State::Running { progress: words })) => {
                 absent = 0;
                 progress = words;
+                if !told && progress.starts_with(WAITS) && began.elapsed() >= MOMENT {
+                    told = true;
+                    limits.watch.waits(&intent.call.step, &progress);
+                }
             }
             Ok(Ok(State::Absent)) => {
                 absent += 1;
@@ -114,7 +127,7 @@ async fn rest(token: &CancellationToken, wait: &mut Duration, stopping: bool, en
     *wait = (*wait * 3 / 2).min(LONGEST_WAIT);
 }
 
-fn vanished(absent: u32, handle: Option<&Handle>, limits: &Limits) -> bool {
+fn vanished(absent: u32, handle: Option<&Handle>, limits: &Frame<'_>) -> bool {
     // After a lost answer the object may still appear, until the time to start is over.
     absent >= ABSENT_LOOKS && (handle.is_some() || Instant::now() >= limits.start)
 }
@@ -124,7 +137,7 @@ fn nothing_there(handle: Option<&Handle>) -> StepEnd {
     StepEnd::CouldNot { why: why.to_owned(), hint: "start the drill again; if it happens twice see who removes it".to_owned() }
 }
 
-fn terminal(state: State, stop: Option<Stop>, limits: &Limits, progress: &str) -> Followed {
+fn terminal(state: State, stop: Option<Stop>, limits: &Frame<'_>, progress: &str) -> Followed {
     match state {
         State::Done { receipt } => {
             // Done after the limit is not done in time; done in spite of a cancellation is done.
@@ -151,7 +164,7 @@ fn terminal(state: State, stop: Option<Stop>, limits: &Limits, progress: &str) -
     }
 }
 
-fn stopped(why: Stop, limits: &Limits, progress: &str) -> StepEnd {
+fn stopped(why: Stop, limits: &Frame<'_>, progress: &str) -> StepEnd {
     match why {
         Stop::Cancelled => cancelled(&limits.runbook),
         Stop::Late => StepEnd::CouldNot {

@@ -34,6 +34,8 @@ pub fn outlook(plan: &Plan, acts: &[&dyn Act]) -> Vec<Outlook> {
             let (act, spec) = super::step::find(acts, &step.verb)?;
             let call = step.call_on_paper(plan.run);
             let intended = act.intend(&call);
+            // The names of a run that will never be: on paper they bear no id.
+            let on_paper = |touch: &Touch| Touch { what: touch.what.replace(&plan.run.short(), "<run>"), ..touch.clone() };
             Some(Outlook {
                 step: step.name.clone(),
                 verb: step.verb.clone(),
@@ -41,7 +43,7 @@ pub fn outlook(plan: &Plan, acts: &[&dyn Act]) -> Vec<Outlook> {
                 risk: spec.risk,
                 taken_back: spec.makes == Makes::Scaffold && spec.undo == Undo::Yes,
                 with: call.args,
-                touches: intended.as_ref().map(|intent| intent.touches.clone()).unwrap_or_default(),
+                touches: intended.as_ref().map(|intent| intent.touches.iter().map(on_paper).collect()).unwrap_or_default(),
                 refused: intended.err(),
             })
         })

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::follow::{Followed, Limits, follow};
+use super::follow::{Followed, Frame, follow};
 use super::journal::Journal;
 use super::record::{Part, Record};
 use super::run::Hands;
@@ -118,10 +118,11 @@ async fn attempt(
         return no_journal(&error);
     }
     let whole = step.time_limit_seconds.unwrap_or(spec.end_seconds as f64);
-    let limits = Limits {
+    let limits = Frame {
         start: after(whole.min(spec.start_seconds as f64)).min(cx.deadline),
         end: after(whole).min(cx.deadline),
         runbook: runbook.to_owned(),
+        watch: hands.watch,
         words: format!("its time limit of {}", crate::domain::duration_in_words(whole)),
     };
     let token = cx.cancel.child_token();
@@ -151,7 +152,7 @@ async fn started(
     act: &dyn Act,
     intent: &Intent,
     token: &CancellationToken,
-    limits: &Limits,
+    limits: &Frame<'_>,
     journal: &mut Journal,
 ) -> Result<(Option<Handle>, bool), StepEnd> {
     if token.is_cancelled() {

@@ -6,6 +6,8 @@ use crate::domain::{StepRecord, Undone};
 pub trait Watch: Send + Sync {
     /// A step begins.
     fn began(&self, _step: &str, _verb: &str) {}
+    /// A step has waited for a while, and says for what (`waits for …`). Told once a step.
+    fn waits(&self, _step: &str, _what: &str) {}
     /// A step is over.
     fn ended(&self, _step: &StepRecord) {}
     /// Something was taken back, or could not be.

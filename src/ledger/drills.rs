@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 
 use super::column::{Reading, json, ms, word};
 use super::{Ledger, LedgerError, sql};
-use crate::domain::{EVIDENCE_FORMAT, Evidence, ExitCode, Place, RunId, Subject};
+use crate::domain::{EVIDENCE_FORMAT, Evidence, ExitCode, Place, Requests, RunId, Subject};
 
 /// What taking in did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,18 @@ impl Ledger {
             .bind(ms(evidence.began))
             .bind(ms(evidence.ended))
             .bind(i64::from(exit_of(evidence).number()))
+            .bind(&evidence.host)
             .execute(&mut *transaction)
             .await
             .map_err(self.sorted())?;
         let number = self.number(&mut transaction, evidence.run).await?;
         self.put_drill(&mut transaction, number, evidence, sha256, now).await?;
+        // A drill asks the store as a pass does, and counts for the day on which it ended.
+        if let Some(store) = evidence.restored.as_ref().and_then(|restored| restored.place.store())
+            && evidence.requests != Requests::default()
+        {
+            self.add_requests(&mut transaction, number, evidence.ended, store, evidence.requests).await?;
+        }
         self.commit(transaction).await?;
         Ok(TakenIn::New)
     }
@@ -86,13 +93,6 @@ impl Ledger {
     pub async fn last_drills(&self) -> Result<Vec<Evidence>, LedgerError> {
         let rows = sqlx::query(sql::DRILLS_LAST).fetch_all(&self.reader).await.map_err(self.sorted())?;
         rows.iter().map(|row| Reading { file: &self.file, table: "drills", row }.json("evidence")).collect()
-    }
-
-    /// The newest drill of a subject, whatever its verdict.
-    pub async fn last_drill(&self, subject: &Subject) -> Result<Option<Evidence>, LedgerError> {
-        let query = sqlx::query(sql::DRILL_LAST_OF).bind(subject.to_string());
-        let row = query.fetch_optional(&self.reader).await.map_err(self.sorted())?;
-        row.map(|row| Reading { file: &self.file, table: "drills", row: &row }.json("evidence")).transpose()
     }
 
     /// The newest proof of a subject at a place that `counts`. A proof at another place is none here; without a place all are asked.

@@ -17,6 +17,8 @@ const TABLES: &[&str] = &[
     sql::EXPORT_POINTS,
     sql::EXPORT_DRILLS,
     sql::EXPORT_OUTBOX,
+    sql::EXPORT_ALERTS,
+    sql::EXPORT_ACKS,
 ];
 
 impl Ledger {

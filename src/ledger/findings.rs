@@ -8,7 +8,7 @@ use sqlx::SqliteConnection;
 
 use super::column::{Reading, json, ms};
 use super::{Ledger, LedgerError, sql};
-use crate::domain::{Change, Finding, FindingKey, Message, RunId, Severity};
+use crate::domain::{Alert, Change, Ended, Finding, FindingKey, Glance, Heard, Message, RunId, Severity};
 
 /// What a pass changed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,8 +17,29 @@ pub struct Committed {
     pub changes: Vec<Change>,
     /// Open findings whose subject was not looked at in this pass: nobody knows whether they are still there.
     pub not_looked: BTreeSet<FindingKey>,
+    /// What was said of them before this pass.
+    pub heard: Heard,
+    /// Alerts as they are after it.
+    pub alerts: Vec<Alert>,
     /// Messages that went into the outbox with them.
     pub queued: usize,
+}
+
+/// What is to be kept together with the findings that it is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telling {
+    /// For the outbox.
+    pub messages: Vec<Message>,
+    /// Alerts as they are now; `None` = nobody looked after them, and they stay as they were.
+    pub alerts: Option<Vec<Alert>>,
+    /// Alerts that are over: their acknowledgements end.
+    pub over: Vec<FindingKey>,
+}
+
+impl From<Vec<Message>> for Telling {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
+    }
 }
 
 /// A finding that is not cleared.
@@ -39,28 +60,29 @@ struct Row {
 
 impl Ledger {
     /// Commits what a pass found. See [`Ledger::commit_findings_and_tell`]; this one tells nobody.
-    pub async fn commit_findings(
+    pub async fn commit_findings<G: Into<Glance>>(
         &self,
         run: RunId,
         now: Timestamp,
         findings: &[Finding],
-        looked_at: &(dyn Fn(&FindingKey) -> bool + Sync),
+        looked_at: &(dyn Fn(&FindingKey) -> G + Sync),
     ) -> Result<Committed, LedgerError> {
-        self.commit_findings_and_tell(run, now, findings, looked_at, &|_| Vec::new()).await
+        self.commit_findings_and_tell(run, now, findings, looked_at, &|_| Telling::default()).await
     }
 
     /// Commits what a pass found and the messages about it, in one transaction: killed before it, the next pass finds the same
     /// things new; killed after it, the messages are in the outbox. There is no moment at which a finding is known and nobody is told.
     ///
     /// A finding that is not among `findings` is cleared only when `looked_at` says that its subject was looked at in this pass;
-    /// else it is still there, as far as anybody knows. Of two findings of one key the more severe counts.
-    pub async fn commit_findings_and_tell(
+    /// else it is still there, as far as anybody knows. Of two findings of one key the more severe counts. `tell` is given what was
+    /// said before and answers what is said now; both the messages and what is remembered of them go into the same transaction.
+    pub async fn commit_findings_and_tell<G: Into<Glance>, T: Into<Telling>>(
         &self,
         run: RunId,
         now: Timestamp,
         findings: &[Finding],
-        looked_at: &(dyn Fn(&FindingKey) -> bool + Sync),
-        tell: &(dyn Fn(&Committed) -> Vec<Message> + Sync),
+        looked_at: &(dyn Fn(&FindingKey) -> G + Sync),
+        tell: &(dyn Fn(&Committed) -> T + Sync),
     ) -> Result<Committed, LedgerError> {
         let mut transaction = self.write().await?;
         let number = self.number(&mut transaction, run).await?;
@@ -75,14 +97,23 @@ impl Ledger {
             committed.changes.push(change);
         }
         for (key, row) in open {
-            let looked = looked_at(&key);
-            committed.changes.push(self.absent(&mut transaction, number, now, row, looked).await?);
-            if !looked {
+            let glance: Glance = looked_at(&key).into();
+            committed.changes.push(self.absent(&mut transaction, number, now, row, glance).await?);
+            if glance == Glance::NotLooked {
                 committed.not_looked.insert(key);
             }
         }
-        for message in tell(&committed) {
-            committed.queued += self.put_message(&mut transaction, number, now, &message).await?;
+        committed.heard = self.heard(&mut transaction).await?;
+        let telling: Telling = tell(&committed).into();
+        for message in &telling.messages {
+            committed.queued += self.put_message(&mut transaction, number, now, message).await?;
+        }
+        if let Some(alerts) = telling.alerts {
+            self.put_alerts(&mut transaction, &committed.heard.alerts, &alerts).await?;
+            committed.alerts = alerts;
+        }
+        for key in &telling.over {
+            self.end_acks(&mut transaction, key, now).await?;
         }
         self.commit(transaction).await?;
         Ok(committed)
@@ -157,16 +188,25 @@ impl Ledger {
         run: i64,
         now: Timestamp,
         row: Row,
-        looked: bool,
+        glance: Glance,
     ) -> Result<Change, LedgerError> {
         let OpenFinding { finding, since, .. } = row.open;
-        if !looked {
-            self.note(connection, run, row.id, "not-looked", finding.severity).await?;
-            return Ok(Change::Still { finding, since, severity_was: None });
-        }
-        sqlx::query(sql::FINDING_CLEARED).bind(row.id).bind(ms(now)).execute(&mut *connection).await.map_err(self.sorted())?;
+        let why = match glance {
+            Glance::Over(why) => why,
+            Glance::NotLooked => {
+                self.note(connection, run, row.id, "not-looked", finding.severity).await?;
+                return Ok(Change::Still { finding, since, severity_was: None });
+            }
+        };
+        self.clear(connection, row.id, now, why).await?;
         self.note(connection, run, row.id, "cleared", finding.severity).await?;
-        Ok(Change::Cleared { finding, since })
+        Ok(Change::Cleared { finding, since, why })
+    }
+
+    async fn clear(&self, connection: &mut SqliteConnection, id: i64, now: Timestamp, why: Ended) -> Result<(), LedgerError> {
+        let update = sqlx::query(sql::FINDING_CLEARED).bind(id).bind(ms(now)).bind(why.as_str());
+        update.execute(connection).await.map_err(self.sorted())?;
+        Ok(())
     }
 
     async fn note(

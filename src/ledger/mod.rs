@@ -4,6 +4,7 @@
 //! FULL). Writers of two processes take turns by SQLite's own locks; inside one process there is one writing connection.
 //! A damaged or foreign file is refused and left as it is.
 
+mod alerts;
 mod column;
 mod copy;
 mod drills;
@@ -36,11 +37,12 @@ use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 use crate::domain::RunId;
 use crate::process::Process;
 
+pub use alerts::KeptAck;
 pub use drills::TakenIn;
 pub use error::LedgerError;
-pub use findings::{Committed, OpenFinding};
+pub use findings::{Committed, OpenFinding, Telling};
 pub use folder::remote as remote_file_system;
-pub use outbox::{Queued, Undelivered, Waiting};
+pub use outbox::{ChannelKept, Queued, Undelivered, Waiting};
 pub use points::KnownPoint;
 pub use runs::{HistoryFilter, RunKind, RunLine, RunState};
 pub use samples::HourOfSamples;

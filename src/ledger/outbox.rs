@@ -28,7 +28,7 @@ pub struct Waiting {
     pub channel: String,
     /// Messages that wait.
     pub messages: i64,
-    /// The oldest.
+    /// Since when it has taken nothing: the oldest message that it did not take.
     pub oldest: Timestamp,
     /// Attempts made of the most tried one.
     pub attempts: i64,
@@ -47,7 +47,29 @@ pub struct Undelivered {
     pub why: String,
 }
 
+/// What is kept of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChannelKept {
+    /// The channel.
+    pub channel: String,
+    /// When it last took a message.
+    pub delivered: Option<Timestamp>,
+    /// Messages that wait for it.
+    pub waiting: i64,
+}
+
 impl Ledger {
+    /// Every channel that the outbox knows.
+    pub async fn channels(&self) -> Result<Vec<ChannelKept>, LedgerError> {
+        let rows = sqlx::query(sql::OUTBOX_CHANNELS).fetch_all(&self.reader).await.map_err(self.sorted())?;
+        rows.iter()
+            .map(|row| {
+                let read = Reading { file: &self.file, table: "outbox", row };
+                Ok(ChannelKept { channel: read.get("channel")?, delivered: read.at_opt("delivered")?, waiting: read.get("n")? })
+            })
+            .collect()
+    }
+
     /// Puts messages into the outbox; one whose key is known is not put twice. Answers how many were new.
     pub async fn queue(&self, run: RunId, now: Timestamp, messages: &[Message]) -> Result<usize, LedgerError> {
         let mut transaction = self.write().await?;
@@ -67,6 +89,9 @@ impl Ledger {
         now: Timestamp,
         message: &Message,
     ) -> Result<usize, LedgerError> {
+        if message.replaces {
+            self.supersede(&mut *connection, now, message).await?;
+        }
         let put = sqlx::query(sql::OUTBOX_PUT)
             .bind(&message.key)
             .bind(&message.channel)
@@ -79,7 +104,13 @@ impl Ledger {
         Ok(usize::from(put.rows_affected() > 0))
     }
 
-    /// Takes messages that are due, oldest first. They are ours until `now` + `lease`: another process does not send them meanwhile, and
+    async fn supersede(&self, connection: &mut SqliteConnection, now: Timestamp, by: &Message) -> Result<(), LedgerError> {
+        let update = sqlx::query(sql::OUTBOX_SUPERSEDE).bind(&by.channel).bind(&by.key).bind(ms(now));
+        update.execute(connection).await.map_err(self.sorted())?;
+        Ok(())
+    }
+
+    /// Takes messages that are due, oldest first; of a channel none goes before one that still waits. They are ours until `now` + `lease`: another process does not send them meanwhile, and
     /// when we die before telling how it went, they are due again.
     pub async fn claim(&self, now: Timestamp, lease: SignedDuration, limit: u32) -> Result<Vec<Queued>, LedgerError> {
         let until = now.saturating_add(lease).unwrap_or(Timestamp::MAX);
@@ -96,7 +127,8 @@ impl Ledger {
             .iter()
             .map(|row| {
                 let read = Reading { file: &self.file, table: "outbox", row };
-                let message = Message { channel: read.get("channel")?, key: read.get("key")?, body: read.get("body")? };
+                let message =
+                    Message { channel: read.get("channel")?, key: read.get("key")?, body: read.get("body")?, replaces: false };
                 Ok(Queued { id: read.get("id")?, message, made_at: read.at("made_at")?, attempts: read.get("attempts")? })
             })
             .collect::<Result<Vec<_>, LedgerError>>()?;
@@ -116,6 +148,14 @@ impl Ledger {
     pub async fn later(&self, id: i64, next_at: Timestamp, why: &str) -> Result<(), LedgerError> {
         let mut transaction = self.write().await?;
         let update = sqlx::query(sql::OUTBOX_LATER).bind(id).bind(ms(next_at)).bind(why);
+        update.execute(&mut *transaction).await.map_err(self.sorted())?;
+        self.commit(transaction).await
+    }
+
+    /// It was not tried, because an older one of its channel was not taken: it stands behind that one until `next_at`.
+    pub async fn back(&self, id: i64, next_at: Timestamp) -> Result<(), LedgerError> {
+        let mut transaction = self.write().await?;
+        let update = sqlx::query(sql::OUTBOX_BACK).bind(id).bind(ms(next_at));
         update.execute(&mut *transaction).await.map_err(self.sorted())?;
         self.commit(transaction).await
     }

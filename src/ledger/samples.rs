@@ -95,6 +95,18 @@ impl Ledger {
             .collect()
     }
 
+    /// The newest sample of each subject and metric that is not older than `from`.
+    pub async fn latest_samples(&self, from: Timestamp) -> Result<Vec<Sample>, LedgerError> {
+        let rows = sqlx::query(sql::SAMPLES_LATEST).bind(ms(from)).fetch_all(&self.reader).await.map_err(self.sorted())?;
+        rows.iter()
+            .map(|row| {
+                let read = Reading { file: &self.file, table: "samples", row };
+                let (subject, metric) = (read.word("subject")?, read.get("metric")?);
+                Ok(Sample { subject, metric, value: read.get("value")?, at: read.at("at")? })
+            })
+            .collect()
+    }
+
     /// Hours of a metric from `from` until before `until`, oldest first. The hour that goes on is not among them.
     pub async fn hours(
         &self,

@@ -4,7 +4,10 @@ use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, name and text of every migration, oldest first. A released one is never changed.
-const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "ledger", include_str!("../../migrations/0001_ledger.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "ledger", include_str!("../../migrations/0001_ledger.sql")),
+    (2, "alerts", include_str!("../../migrations/0002_alerts.sql")),
+];
 
 /// `application_id` of our files: 0x64617367, "dasg".
 pub(super) const APPLICATION_ID: i64 = 0x6461_7367;

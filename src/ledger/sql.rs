@@ -28,7 +28,7 @@ statements! {
     RUNS_RUNNING = "SELECT number, id, boot, pid_namespace, pid, process_start FROM runs WHERE state = 'running'";
     RUN_INTERRUPTED = "UPDATE runs SET state = 'interrupted', ended = max(began, ?2) WHERE number = ?1 AND state = 'running'";
     RUN_TAKEN_IN = "INSERT INTO runs (id, kind, state, began, ended, exit_code, host, boot, pid_namespace, pid, process_start) \
-                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, '', '', '', 0, 0) \
+                    VALUES (?1, 'drill', 'done', ?2, ?3, ?4, ?5, '', '', 0, 0) \
                     ON CONFLICT (id) DO UPDATE SET state = 'done', ended = max(runs.began, excluded.ended), exit_code = excluded.exit_code \
                     WHERE runs.state IN ('running', 'interrupted', 'failed')";
     RUNS_HISTORY = "SELECT r.number, r.id, r.kind, r.state, r.began, r.ended, r.exit_code, r.host, d.verdict, d.subject, \
@@ -68,6 +68,8 @@ statements! {
     SAMPLE_PUT = "INSERT INTO samples (subject, metric, run, at, value) VALUES (?1, ?2, ?3, ?4, ?5) \
                   ON CONFLICT (subject, metric, run) DO UPDATE SET at = excluded.at, value = excluded.value";
     SAMPLES_RAW = "SELECT at, value FROM samples WHERE subject = ?1 AND metric = ?2 AND at >= ?3 AND at < ?4 ORDER BY at";
+    SAMPLES_LATEST = "SELECT subject, metric, value, max(at) AS at FROM samples WHERE at >= ?1 GROUP BY subject, metric \
+                      ORDER BY subject, metric";
     SAMPLES_HOURLY = "SELECT hour, count, minimum, maximum, mean FROM samples_hourly \
                       WHERE subject = ?1 AND metric = ?2 AND hour >= ?3 AND hour < ?4 ORDER BY hour";
     SAMPLES_ROLL = "INSERT INTO samples_hourly (subject, metric, hour, count, minimum, maximum, mean) \
@@ -89,13 +91,24 @@ statements! {
     FINDING_NEW = "INSERT INTO findings (code, subject, severity, first_seen, last_seen, last_looked, finding) \
                    VALUES (?1, ?2, ?3, ?4, ?4, ?4, ?5) RETURNING id";
     FINDING_STILL = "UPDATE findings SET severity = ?2, last_seen = max(first_seen, ?3), last_looked = ?3, finding = ?4 WHERE id = ?1";
-    FINDING_CLEARED = "UPDATE findings SET cleared_at = ?2, last_looked = ?2 WHERE id = ?1";
+    FINDING_CLEARED = "UPDATE findings SET cleared_at = ?2, last_looked = ?2, cleared_why = ?3 WHERE id = ?1";
     RUN_FINDING_PUT = "INSERT INTO run_findings (run, finding, change, severity) VALUES (?1, ?2, ?3, ?4) \
                        ON CONFLICT (run, finding) DO UPDATE SET \
                        change = CASE run_findings.change WHEN 'new' THEN 'new' ELSE excluded.change END, severity = excluded.severity";
     RUN_FINDINGS_PRUNE = "DELETE FROM run_findings WHERE change IN ('still', 'not-looked') \
                           AND run IN (SELECT number FROM runs WHERE began < ?1)";
     FINDINGS_PRUNE = "DELETE FROM findings WHERE cleared_at < ?1";
+
+    // alerts and acknowledgements
+    ALERTS = "SELECT alert FROM alerts ORDER BY code, subject";
+    ALERT_PUT = "INSERT INTO alerts (code, subject, alert) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT (code, subject) DO UPDATE SET alert = excluded.alert WHERE alerts.alert <> excluded.alert";
+    ALERT_FORGET = "DELETE FROM alerts WHERE code = ?1 AND subject = ?2";
+    ACKS_OPEN = "SELECT code, subject, severity, reason, author, made_at, until FROM acks WHERE ended_at IS NULL ORDER BY id";
+    ACKS_ALL = "SELECT code, subject, severity, reason, author, made_at, until, ended_at FROM acks ORDER BY id DESC LIMIT ?1";
+    ACK_PUT = "INSERT INTO acks (code, subject, severity, reason, author, made_at, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    ACK_END = "UPDATE acks SET ended_at = max(made_at, ?3) WHERE code = ?1 AND subject = ?2 AND ended_at IS NULL";
+    ACKS_PRUNE = "DELETE FROM acks WHERE ended_at < ?1";
 
     // recovery points
     POINT_PUT = "INSERT INTO recovery_points (subject, place, mechanism, name, possible_from, \
@@ -118,23 +131,34 @@ statements! {
                      ORDER BY ended DESC";
     DRILL_LAST_FAILED = "SELECT evidence FROM drills WHERE subject = ?1 AND (?2 IS NULL OR place IS NULL OR place = ?2) \
                          AND verdict = 'failed' ORDER BY ended DESC LIMIT 1";
-    DRILL_LAST_OF = "SELECT evidence FROM drills WHERE subject = ?1 ORDER BY ended DESC LIMIT 1";
 
     // outbox
     OUTBOX_PUT = "INSERT INTO outbox (key, channel, run, body, made_at, next_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
                   ON CONFLICT (key) DO NOTHING";
-    OUTBOX_CLAIM = "UPDATE outbox SET next_at = ?2, attempts = attempts + 1 WHERE id IN (SELECT id FROM outbox \
-                    WHERE delivered_at IS NULL AND gave_up_at IS NULL AND next_at <= ?1 ORDER BY id LIMIT ?3) \
+    // Of a channel, nothing goes before what waits longer: one that waits for its next attempt holds the others back.
+    OUTBOX_CLAIM = "UPDATE outbox SET next_at = ?2, attempts = attempts + 1 WHERE id IN (SELECT o.id FROM outbox o \
+                    WHERE o.delivered_at IS NULL AND o.gave_up_at IS NULL AND o.superseded_at IS NULL AND o.next_at <= ?1 \
+                    AND NOT EXISTS (SELECT 1 FROM outbox p WHERE p.channel = o.channel AND p.id < o.id AND p.delivered_at IS NULL \
+                    AND p.gave_up_at IS NULL AND p.superseded_at IS NULL AND p.next_at > ?1) ORDER BY o.id LIMIT ?3) \
                     RETURNING id, key, channel, body, made_at, attempts";
     OUTBOX_DELIVERED = "UPDATE outbox SET delivered_at = ?2, last_error = NULL WHERE id = ?1 AND gave_up_at IS NULL";
     OUTBOX_LATER = "UPDATE outbox SET next_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL AND gave_up_at IS NULL";
+    OUTBOX_BACK = "UPDATE outbox SET next_at = ?2, attempts = max(0, attempts - 1) WHERE id = ?1 AND delivered_at IS NULL \
+                   AND gave_up_at IS NULL";
     OUTBOX_GIVEN_UP = "UPDATE outbox SET gave_up_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL";
-    OUTBOX_FAILING = "SELECT channel, count(*) AS n, min(made_at) AS oldest, max(attempts) AS attempts, max(last_error) AS last_error \
-                      FROM outbox WHERE delivered_at IS NULL AND gave_up_at IS NULL AND attempts > 0 GROUP BY channel ORDER BY channel";
+    OUTBOX_SUPERSEDE = "UPDATE outbox SET superseded_at = ?3 WHERE channel = ?1 AND key <> ?2 AND delivered_at IS NULL \
+                        AND gave_up_at IS NULL AND superseded_at IS NULL";
+    OUTBOX_FAILING = "SELECT o.channel, count(*) AS n, coalesce((SELECT min(f.made_at) FROM outbox f WHERE f.channel = o.channel \
+                      AND f.delivered_at IS NULL AND f.made_at > coalesce((SELECT max(d.delivered_at) FROM outbox d \
+                      WHERE d.channel = o.channel), 0)), min(o.made_at)) AS oldest, max(o.attempts) AS attempts, \
+                      max(o.last_error) AS last_error FROM outbox o WHERE o.delivered_at IS NULL AND o.gave_up_at IS NULL \
+                      AND o.superseded_at IS NULL GROUP BY o.channel HAVING max(o.attempts) > 0 ORDER BY o.channel";
     OUTBOX_UNDELIVERED = "SELECT channel, gave_up_at, coalesce(last_error, '') AS why FROM outbox o WHERE id = \
                           (SELECT max(id) FROM outbox g WHERE g.channel = o.channel AND g.gave_up_at IS NOT NULL) AND NOT EXISTS \
                           (SELECT 1 FROM outbox d WHERE d.channel = o.channel AND d.delivered_at > o.gave_up_at) ORDER BY channel";
-    OUTBOX_PRUNE = "DELETE FROM outbox WHERE delivered_at < ?1";
+    OUTBOX_CHANNELS = "SELECT channel, max(delivered_at) AS delivered, sum(CASE WHEN delivered_at IS NULL AND gave_up_at IS NULL \
+                       AND superseded_at IS NULL THEN 1 ELSE 0 END) AS n FROM outbox GROUP BY channel ORDER BY channel";
+    OUTBOX_PRUNE = "DELETE FROM outbox WHERE delivered_at < ?1 OR superseded_at < ?1";
     OUTBOX_PRUNE_GIVEN_UP = "DELETE FROM outbox WHERE gave_up_at < ?1";
 
     // memory
@@ -158,6 +182,9 @@ statements! {
     VERIFY_DRILL_KIND = "SELECT 'run ' || r.number || ' has drill evidence and is a ' || r.kind AS said FROM drills d \
                          JOIN runs r ON r.number = d.run WHERE r.kind <> 'drill'";
 
+    VERIFY_ALERT_KEY = "SELECT 'the alert of ' || code || ' on ' || subject || ' holds another finding' AS said FROM alerts \
+                        WHERE json_extract(alert, '$.finding.code') IS NOT code OR json_extract(alert, '$.finding.subject') IS NOT subject";
+
     TEXTS_FINDINGS = "SELECT id, finding AS text FROM findings ORDER BY id";
     TEXTS_EVIDENCE = "SELECT run AS id, evidence AS text FROM drills ORDER BY run";
 
@@ -173,7 +200,7 @@ statements! {
     EXPORT_HOURLY = "SELECT json_object('table', 'samples_hourly', 'subject', subject, 'metric', metric, 'hour', hour, 'count', count, \
                      'minimum', minimum, 'maximum', maximum, 'mean', mean) AS line FROM samples_hourly ORDER BY subject, metric, hour";
     EXPORT_FINDINGS = "SELECT json_object('table', 'findings', 'id', id, 'first_seen', first_seen, 'last_seen', last_seen, \
-                       'last_looked', last_looked, 'cleared_at', cleared_at, 'finding', json(finding)) AS line FROM findings ORDER BY id";
+                       'last_looked', last_looked, 'cleared_at', cleared_at, 'cleared_why', cleared_why, 'finding', json(finding)) AS line FROM findings ORDER BY id";
     EXPORT_RUN_FINDINGS = "SELECT json_object('table', 'run_findings', 'run', run, 'finding', finding, 'change', change, \
                            'severity', severity) AS line FROM run_findings ORDER BY run, finding";
     EXPORT_POINTS = "SELECT json_object('table', 'recovery_points', 'subject', subject, 'place', json(place), 'mechanism', mechanism, 'name', name, 'from', possible_from, \
@@ -182,6 +209,10 @@ statements! {
     EXPORT_DRILLS = "SELECT json_object('table', 'drills', 'run', run, 'sha256', sha256, 'taken_in', taken_in, \
                      'evidence', json(evidence)) AS line FROM drills ORDER BY run";
     EXPORT_OUTBOX = "SELECT json_object('table', 'outbox', 'id', id, 'key', key, 'channel', channel, 'run', run, 'made_at', made_at, \
-                     'attempts', attempts, 'delivered_at', delivered_at, 'gave_up_at', gave_up_at, 'last_error', last_error) AS line \
+                     'attempts', attempts, 'delivered_at', delivered_at, 'gave_up_at', gave_up_at, 'superseded_at', superseded_at, 'last_error', last_error) AS line \
                      FROM outbox ORDER BY id";
+    EXPORT_ALERTS = "SELECT json_object('table', 'alerts', 'alert', json(alert)) AS line FROM alerts ORDER BY code, subject";
+    EXPORT_ACKS = "SELECT json_object('table', 'acks', 'id', id, 'code', code, 'subject', subject, 'severity', severity, \
+                   'reason', reason, 'author', author, 'made_at', made_at, 'until', until, 'ended_at', ended_at) AS line \
+                   FROM acks ORDER BY id";
 }

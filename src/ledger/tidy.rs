@@ -48,6 +48,7 @@ impl Ledger {
             (sql::OUTBOX_PRUNE_GIVEN_UP, long),
             (sql::SAMPLES_HOURLY_PRUNE, long),
             (sql::FINDINGS_PRUNE, long),
+            (sql::ACKS_PRUNE, long),
             (sql::POINTS_PRUNE, long),
             (sql::BUDGETS_PRUNE, long),
             (sql::RUNS_PRUNE, long),

@@ -30,6 +30,7 @@ const RULES: &[(&str, &str)] = &[
     ("runs end after they began", sql::VERIFY_RUN_ORDER),
     ("drills say what their evidence says", sql::VERIFY_DRILL),
     ("only drills have evidence", sql::VERIFY_DRILL_KIND),
+    ("alerts say what their columns say", sql::VERIFY_ALERT_KEY),
 ];
 
 impl Ledger {

@@ -1,8 +1,8 @@
 //! The heartbeat: a sign of life that is only given when everything was looked at and nothing is critical.
 //!
-//! Paths as healthchecks.io has them (<https://healthchecks.io/docs/http_api/>): the URL itself is success, `/fail` is failure,
-//! `/log` is noted and changes nothing. It is not kept in the outbox: a success that arrives late would be a lie, and the receiver
-//! notices by itself when none comes.
+//! Paths as healthchecks.io has them (<https://healthchecks.io/docs/http_api/>): `/start` when a pass begins, then the URL itself is
+//! success, `/fail` is failure, `/log` is noted and changes nothing. All carry `rid`, the run's id, so that the two ends of a pass are matched.
+//! It is not kept in the outbox: a success that arrives late would be a lie, and the receiver notices by itself when none comes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::send::{Sent, call};
 use super::text::tame;
 use super::{About, Heartbeat};
-use crate::domain::{Change, Finding, FindingKey, Severity};
+use crate::domain::{Change, Finding, FindingKey, RunId, Severity};
 use crate::tap::http::Base;
 use crate::tap::{HttpCalls, HttpRequest};
 
@@ -23,6 +23,8 @@ const NAMED: usize = 10;
 /// What a pass has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
+    /// A pass begins.
+    Start,
     /// Everything that must be seen was seen, and nothing is critical.
     Success,
     /// Something is critical, whether seen now or known from before and not looked at since.
@@ -31,13 +33,21 @@ pub enum Signal {
     Log(String),
 }
 
-/// What a pass has to say. `whole` = the pass came through: every provider answered or left gaps that became findings.
-pub fn signal(about: &About, changes: &[Change], not_looked: &BTreeSet<FindingKey>, whole: bool) -> Signal {
+/// What a pass has to say. `whole` = the pass came through: every provider answered or left gaps that became findings. What people
+/// silenced (acknowledged, under maintenance) does not stop the sign of life: it is to tell of what nobody knows.
+pub fn signal(
+    about: &About,
+    changes: &[Change],
+    not_looked: &BTreeSet<FindingKey>,
+    silenced: &BTreeSet<FindingKey>,
+    whole: bool,
+) -> Signal {
     let open = || {
-        changes.iter().filter_map(|change| match change {
+        let open = changes.iter().filter_map(|change| match change {
             Change::New { finding } | Change::Still { finding, .. } => Some(finding),
             Change::Cleared { .. } => None,
-        })
+        });
+        open.filter(|finding| !silenced.contains(&finding.key()))
     };
     let critical: Vec<&Finding> = open().filter(|finding| finding.severity == Severity::Critical).collect();
     if !critical.is_empty() {
@@ -65,24 +75,40 @@ fn words(about: &About, what: &str, findings: &[&Finding]) -> String {
     text
 }
 
-/// Gives the signal, and once more after a second when nobody answered. Both attempts together take at most `limit`.
-pub async fn ping(calls: &dyn HttpCalls, heartbeat: &Heartbeat, signal: &Signal, now: Timestamp, limit: Duration) -> Sent {
+/// Gives the signal, and once more after a second when nobody answered. Both attempts together take at most `limit`. A start is given once:
+/// nothing waits for it.
+pub async fn ping(
+    calls: &dyn HttpCalls,
+    heartbeat: &Heartbeat,
+    run: RunId,
+    signal: &Signal,
+    now: Timestamp,
+    limit: Duration,
+) -> Sent {
     let half = limit / 2;
-    match once(calls, heartbeat, signal, now, half).await {
-        Sent::Later { .. } if limit > Duration::from_secs(2) => {
+    match once(calls, heartbeat, run, signal, now, half).await {
+        Sent::Later { .. } if limit > Duration::from_secs(2) && *signal != Signal::Start => {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            once(calls, heartbeat, signal, now, half.saturating_sub(Duration::from_secs(1))).await
+            once(calls, heartbeat, run, signal, now, half.saturating_sub(Duration::from_secs(1))).await
         }
         sent => sent,
     }
 }
 
-async fn once(calls: &dyn HttpCalls, heartbeat: &Heartbeat, signal: &Signal, now: Timestamp, limit: Duration) -> Sent {
+async fn once(
+    calls: &dyn HttpCalls,
+    heartbeat: &Heartbeat,
+    run: RunId,
+    signal: &Signal,
+    now: Timestamp,
+    limit: Duration,
+) -> Sent {
     let base = Base::secret("heartbeat", heartbeat.url.clone());
     let request = match signal {
+        Signal::Start => HttpRequest::get(base, "/start"),
         Signal::Success => HttpRequest::get(base, ""),
         Signal::Fail(text) => HttpRequest::post(base, "/fail").text(text.clone()),
         Signal::Log(text) => HttpRequest::post(base, "/log").text(text.clone()),
     };
-    call(calls, request, &heartbeat.url, now, limit).await
+    call(calls, request.query("rid", &run.to_string()), &heartbeat.url, now, limit).await
 }

@@ -1,14 +1,15 @@
 //! Sending one message once.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Channel;
 use super::text::tame;
-use crate::domain::{Message, Secret};
-use crate::tap::http::Base;
-use crate::tap::{CallError, FailureKind, HttpAnswer, HttpCalls, HttpRequest};
+use super::{Channel, Way, alertmanager, events, mail, ntfy, pushgateway, textfile, webhook};
+use crate::domain::{KubeId, Message, Secret};
+use crate::tap::{CallError, FailureKind, HttpAnswer, HttpCalls, HttpRequest, KubeActs};
 
 /// How much of an answer is read: only its words for people matter.
 const ANSWER_BYTES: usize = 4096;
@@ -32,27 +33,82 @@ pub enum Sent {
     },
 }
 
-/// Sends a message once and waits at most `limit` for the answer.
-pub async fn send(calls: &dyn HttpCalls, channel: &Channel, message: &Message, now: Timestamp, limit: Duration) -> Sent {
-    let base = Base::secret(format!("webhook {}", channel.name), channel.address());
-    let mut request = HttpRequest::post(base, "")
-        .header("content-type", "application/json")
-        // For receivers that know it: a second delivery of the same key can be dropped.
-        .header("idempotency-key", &message.key);
-    request.body = Some(message.body.clone().into());
-    call(calls, request, &channel.url, now, limit).await
+/// What messages go through.
+#[derive(Clone)]
+pub struct Means {
+    /// HTTP.
+    pub http: Arc<dyn HttpCalls>,
+    /// Kubernetes clusters, by name.
+    pub kube: BTreeMap<KubeId, Arc<dyn KubeActs>>,
+    /// The site, where a channel keeps what it is told by site.
+    pub site: String,
 }
 
-pub(super) async fn call(calls: &dyn HttpCalls, mut request: HttpRequest, url: &Secret, now: Timestamp, limit: Duration) -> Sent {
+/// Sends a message once and waits at most `limit` for the answer.
+pub async fn send(means: &Means, channel: &Channel, message: &Message, now: Timestamp, limit: Duration) -> Sent {
+    let sent = match &channel.way {
+        Way::Mail(mail) => mail::send(mail, &message.key, &message.body, limit).await,
+        Way::Events { cluster } => {
+            let Some(kube) = means.kube.get(cluster) else { return no_cluster(cluster) };
+            let sending = events::send(kube.as_ref(), &message.body, now);
+            tokio::time::timeout(limit, sending).await.unwrap_or_else(|_| late(&channel.name, limit))
+        }
+        Way::File { path } => textfile::write(path, &message.body).await,
+        way => match request(way, channel, message, &means.site) {
+            // For receivers that know it: a second delivery of the same key can be dropped.
+            Some(request) => http(means.http.as_ref(), request.header("idempotency-key", &message.key), now, limit).await,
+            None => Sent::Never { why: format!("{}: the address names no topic: https://SERVER/TOPIC", channel.name) },
+        },
+    };
+    channel.secrets().into_iter().fold(sent, without)
+}
+
+/// Whether a channel would take messages, without telling anybody of a finding where that can be avoided.
+pub async fn try_out(means: &Means, channel: &Channel, test: &Message, namespace: &str, now: Timestamp, limit: Duration) -> Sent {
+    match &channel.way {
+        Way::Events { cluster } => {
+            let Some(kube) = means.kube.get(cluster) else { return no_cluster(cluster) };
+            let trying = events::try_out(kube.as_ref(), namespace, &means.site, now);
+            tokio::time::timeout(limit, trying).await.unwrap_or_else(|_| late(&channel.name, limit))
+        }
+        // The metrics that stand there are worth more than a test.
+        Way::File { path } => textfile::try_out(path).await,
+        _ => send(means, channel, test, now, limit).await,
+    }
+}
+
+fn request(way: &Way, channel: &Channel, message: &Message, site: &str) -> Option<HttpRequest> {
+    match way {
+        Way::Webhook { url } => Some(webhook::request(channel, url, &message.body)),
+        Way::Ntfy { url, auth } => ntfy::request(&channel.name, url, auth.as_ref(), &message.body),
+        Way::Alertmanager { url, auth } => Some(alertmanager::request(url, auth.as_ref(), &message.body)),
+        Way::Pushgateway { url, job, auth } => Some(pushgateway::request(url, job, auth.as_ref(), site, &message.body)),
+        Way::Mail(_) | Way::Events { .. } | Way::File { .. } => None,
+    }
+}
+
+fn no_cluster(cluster: &KubeId) -> Sent {
+    Sent::Never { why: format!("no Kubernetes cluster \"{cluster}\" can be asked") }
+}
+
+fn late(name: &str, limit: Duration) -> Sent {
+    Sent::Later { why: format!("{name}: no answer within {} s", limit.as_secs()), retry_after: None }
+}
+
+/// As [`http`], with what is secret about the URL taken out of the words.
+pub(super) async fn call(calls: &dyn HttpCalls, request: HttpRequest, url: &Secret, now: Timestamp, limit: Duration) -> Sent {
+    without(http(calls, request, now, limit).await, url)
+}
+
+async fn http(calls: &dyn HttpCalls, mut request: HttpRequest, now: Timestamp, limit: Duration) -> Sent {
     request.cap = ANSWER_BYTES;
     request.timeout = Some(limit);
     let name = request.base.name.clone();
-    let sent = match tokio::time::timeout(limit, calls.call(&request)).await {
-        Err(_) => Sent::Later { why: format!("{name}: no answer within {} s", limit.as_secs()), retry_after: None },
+    match tokio::time::timeout(limit, calls.call(&request)).await {
+        Err(_) => late(&name, limit),
         Ok(Err(error)) => no_answer(&error),
         Ok(Ok(answer)) => answered(&name, &answer, now),
-    };
-    without(sent, url)
+    }
 }
 
 fn no_answer(error: &CallError) -> Sent {

@@ -1,73 +1,56 @@
-//! The text of a message: what changed, worst first, for people on a telephone at night.
+//! The text of a message: what changed, worst first, for people on a telephone at night. One cause is one paragraph.
 
-use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use super::About;
-use crate::domain::{Change, Finding, Severity, Subject};
+use crate::domain::{Ended, Notice, Severity, Told, alert_key};
 
 /// One field of a finding is cut after so many characters: a hostile object name must not push the remedy out.
 const FIELD: usize = 280;
+/// Subjects named in a paragraph about several.
+const NAMED: usize = 6;
 
-/// What is told of one finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Told {
-    New,
-    Worse,
-    Eased,
-    Cleared,
+/// Notices that say the same of several subjects.
+#[derive(Clone, Debug)]
+pub(super) struct Group<'a> {
+    /// The first, which speaks for all.
+    pub(super) lead: &'a Notice,
+    /// All, the first included.
+    pub(super) all: Vec<&'a Notice>,
 }
 
-impl Told {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Worse => "worse",
-            Self::Eased => "eased",
-            Self::Cleared => "cleared",
+/// Groups notices by what is said and by cause; the order of the first ones stays.
+pub(super) fn groups<'a>(notices: &[&'a Notice]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for notice in notices {
+        match groups.iter_mut().find(|group| same(group.lead, notice)) {
+            Some(group) => group.all.push(notice),
+            None => groups.push(Group { lead: notice, all: vec![notice] }),
         }
     }
+    groups
 }
 
-/// A finding with what is told of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
-    pub(super) told: Told,
-    pub(super) was: Option<Severity>,
-    pub(super) finding: &'a Finding,
-}
-
-/// What a channel is told of a pass: new, worse, eased and cleared at or above its threshold. Open ones first, worst first.
-pub(super) fn lines(changes: &[Change], at_least: Severity) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line<'_>> = changes.iter().filter_map(|change| line(change, at_least)).collect();
-    let key = |line: &Line<'_>| -> (bool, Reverse<Severity>, Told, Subject, String) {
-        let finding = line.finding;
-        (line.told == Told::Cleared, Reverse(finding.severity), line.told, finding.subject.clone(), finding.code.clone())
+/// Whether two notices have one cause. What depends on a subject is told with it, so it is no part of a group.
+fn same(one: &Notice, other: &Notice) -> bool {
+    let said = |notice: &Notice| {
+        let finding = &notice.alert.finding;
+        (notice.told, notice.was, notice.because.clone(), finding.severity, finding.could_not_look, notice.alert.ended)
     };
-    lines.sort_by_cached_key(key);
-    lines
-}
-
-fn line(change: &Change, at_least: Severity) -> Option<Line<'_>> {
-    let (told, was, finding) = match change {
-        Change::New { finding } => (Told::New, None, finding),
-        Change::Cleared { finding, .. } => (Told::Cleared, None, finding),
-        Change::Still { severity_was: None, .. } => return None,
-        Change::Still { finding, severity_was: Some(was), .. } => {
-            (if finding.severity > *was { Told::Worse } else { Told::Eased }, Some(*was), finding)
-        }
+    let text = |notice: &Notice| {
+        let finding = &notice.alert.finding;
+        (finding.code.clone(), finding.cause.clone(), notice.alert.dependents.clone())
     };
-    let reaches = finding.severity >= at_least || was.is_some_and(|was| was >= at_least);
-    reaches.then_some(Line { told, was, finding })
+    said(one) == said(other) && text(one) == text(other)
 }
 
 /// `dalsegno home: 2 new (1 critical), 1 cleared`.
-pub(super) fn title(about: &About, lines: &[Line<'_>]) -> String {
-    let counts: Vec<String> = [Told::New, Told::Worse, Told::Eased, Told::Cleared]
+pub(super) fn title(about: &About, notices: &[&Notice]) -> String {
+    let counts: Vec<String> = [Told::New, Told::Worse, Told::Back, Told::Still, Told::Eased, Told::Cleared]
         .into_iter()
         .filter_map(|told| {
-            let of: Vec<_> = lines.iter().filter(|line| line.told == told).collect();
-            let critical = of.iter().filter(|line| line.finding.severity == Severity::Critical).count();
+            let of: Vec<_> = notices.iter().filter(|notice| notice.told == told).collect();
+            let critical = of.iter().filter(|notice| notice.alert.finding.severity == Severity::Critical).count();
             match (of.len(), critical) {
                 (0, _) => None,
                 (n, 0) => Some(format!("{n} {}", told.as_str())),
@@ -79,43 +62,79 @@ pub(super) fn title(about: &About, lines: &[Line<'_>]) -> String {
 }
 
 /// The whole text in at most `budget` bytes. What does not fit is counted, and where to read it is said.
-pub(super) fn text(about: &About, lines: &[Line<'_>], budget: usize) -> String {
-    let mut text = format!("{}\n", title(about, lines));
-    for (index, line) in lines.iter().enumerate() {
-        let paragraph = paragraph(line);
-        let left = lines.len() - index;
+pub(super) fn text(about: &About, notices: &[&Notice], budget: usize) -> String {
+    let mut text = format!("{}\n", title(about, notices));
+    let groups = groups(notices);
+    let mut left = notices.len();
+    for (index, group) in groups.iter().enumerate() {
+        let paragraph = paragraph(about, group);
         let more = format!("\n…and {left} more: dalsegno show {}\n", about.number);
-        let last = left == 1;
+        let last = index + 1 == groups.len();
         let room = budget.saturating_sub(text.len() + if last { 0 } else { more.len() });
         if paragraph.len() > room {
             text.push_str(&more);
             return text;
         }
         text.push_str(&paragraph);
+        left -= group.all.len();
     }
     text
 }
 
-fn paragraph(line: &Line<'_>) -> String {
-    let finding = line.finding;
-    let mut head = format!("\n{} {}", line.told.as_str().to_uppercase(), finding.severity.as_str());
-    if let Some(was) = line.was {
+fn paragraph(about: &About, group: &Group<'_>) -> String {
+    let notice = group.lead;
+    let finding = &notice.alert.finding;
+    let mut head = format!("\n{} {}", notice.told.as_str().to_uppercase(), finding.severity.as_str());
+    if let Some(was) = notice.was {
         let _ = write!(head, " (was {})", was.as_str());
     }
     if finding.could_not_look {
         head.push_str(" (could not look)");
     }
-    let head = format!("{head}: {}  {}\n", finding.code, tame(&finding.subject.to_string(), FIELD));
-    if line.told == Told::Cleared {
-        return head;
+    if group.all.len() > 1 {
+        let _ = write!(head, " ×{}", group.all.len());
     }
-    let mut paragraph = head;
-    for (name, field) in [("", &finding.summary), ("cause: ", &finding.cause), ("do: ", &finding.remedy)] {
-        if !field.trim().is_empty() {
-            let _ = writeln!(paragraph, "  {name}{}", tame(field, FIELD));
+    let subjects = named(group.all.iter().map(|notice| notice.alert.finding.subject.to_string()));
+    let mut paragraph = format!("{head}: {}  {}\n", finding.code, tame(&subjects, FIELD));
+    let mut field = |name: &str, value: &str| {
+        if !value.trim().is_empty() {
+            let _ = writeln!(paragraph, "  {name}{}", tame(value, FIELD));
         }
+    };
+    if notice.told == Told::Cleared {
+        if notice.alert.ended == Some(Ended::NotConfigured) {
+            field("", Ended::NotConfigured.words());
+        }
+    } else {
+        field("", &finding.summary);
+        field("", notice.because.as_deref().unwrap_or_default());
+        field("depends on it: ", &notice.alert.dependents.join(", "));
+        field("cause: ", &finding.cause);
+        field("explains: ", &named(notice.explains.iter().map(|key| format!("{} of {}", key.code, key.subject))));
+        field("do: ", &finding.remedy);
     }
+    field("key: ", &key(about, group));
     paragraph
+}
+
+/// The key of each, or their common part.
+fn key(about: &About, group: &Group<'_>) -> String {
+    let lead = &group.lead.alert.finding;
+    if group.all.len() == 1 {
+        return alert_key(&about.site, lead);
+    }
+    let whole = alert_key(&about.site, lead);
+    let head = whole.strip_suffix(&lead.subject.to_string()).unwrap_or(&whole);
+    format!("{head}… of each")
+}
+
+fn named(names: impl ExactSizeIterator<Item = String>) -> String {
+    let count = names.len();
+    let head = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    match count.saturating_sub(NAMED) {
+        0 => head,
+        more => format!("{head} and {more} more"),
+    }
 }
 
 /// One line without control characters, cut after `most` characters. Object names come from outside.

@@ -1,7 +1,7 @@
 //! Good or bad about the WAL of an archive: whose it is, whether it is whole, and which timelines it tells of.
 
 use super::ground::{DAY, Ground, done, first_needed, id_time, plus, position, say, some_of};
-use crate::domain::{ArchiveFact, Finding, OrphanHistory, Severity, WalGap, age};
+use crate::domain::{ArchiveFact, Finding, OrphanHistory, Severity, WalGap, age, many};
 
 /// A retention removes about one base backup at each run; more than half of all at once is something else.
 const VANISHED_SHARE: usize = 2;
@@ -85,8 +85,8 @@ fn framing(archive: &ArchiveFact) -> Option<Finding> {
             Severity::Critical,
             &archive.subject,
             format!(
-                "{} object(s) hold the framing of their upload: {}",
-                archive.framed_objects.len(),
+                "{} with the framing of their upload inside: {}",
+                many(archive.framed_objects.len(), "object"),
                 some_of(&archive.framed_objects)
             ),
         )
@@ -106,7 +106,7 @@ fn malformed(archive: &ArchiveFact) -> Option<Finding> {
             "wal-object-malformed",
             Severity::Critical,
             &archive.subject,
-            format!("{} object(s) under segment names are not segments: {}", keys.len(), some_of(&keys)),
+            format!("{} under segment names that hold something else: {}", many(keys.len(), "object"), some_of(&keys)),
         )
     })
 }
@@ -139,7 +139,7 @@ fn empty_objects(archive: &ArchiveFact) -> Option<Finding> {
             "wal-segment-empty",
             Severity::Critical,
             &archive.subject,
-            format!("{} object(s) have no bytes: {}", keys.len(), some_of(&keys)),
+            format!("{} without any bytes: {}", many(keys.len(), "object"), some_of(&keys)),
         )
     })
 }
@@ -171,14 +171,14 @@ fn told_elsewhere(archive: &ArchiveFact, gap: &WalGap) -> bool {
     u64::try_from(partial + empty).is_ok_and(|told| told >= gap.count)
 }
 
-/// Holes that a done base backup has to pass, old enough for a late upload to have arrived.
+/// Holes that a done base backup has to pass, old enough for a late upload to have arrived; one that was none before is one at once.
 pub(super) fn real_holes<'a>(ground: &Ground, archive: &'a ArchiveFact) -> Vec<&'a WalGap> {
     let grace = ground.archiving_grace(&archive.subject);
     archive
         .gaps
         .iter()
         .filter(|gap| !not_needed(archive, &gap.last))
-        .filter(|gap| gap.later_written.is_none() || ground.older(gap.later_written, grace))
+        .filter(|gap| gap.seen_before || gap.later_written.is_none() || ground.older(gap.later_written, grace))
         .filter(|gap| !told_elsewhere(archive, gap))
         .collect()
 }
@@ -211,7 +211,7 @@ fn holes(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
             "wal-gap",
             if cuts { Severity::Critical } else { Severity::Warning },
             &archive.subject,
-            format!("{missing} segment(s) are missing although later ones are there, from {}: {harm}", first.first),
+            format!("{} missing although later ones are there, from {}: {harm}", many(missing, "segment"), first.first),
         )
     })
 }
@@ -322,10 +322,10 @@ fn without_base(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
     let since = first.map_or_else(String::new, |at| format!(", the first written {}", age(at, ground.now)));
     Some(Finding {
         evidence: vec![format!(
-            "{} segment(s) under {}{since}; {} base backup record(s), none done",
-            archive.segments,
+            "{} under {}{since}; {}, none done",
+            many(archive.segments, "segment"),
             archive.place,
-            archive.backups.len()
+            many(archive.backups.len(), "base backup record")
         )],
         cause: "the archive's place is new or was changed, and no base backup was taken since".to_owned(),
         ..say(

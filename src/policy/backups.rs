@@ -160,7 +160,10 @@ fn incomplete(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
             "base-backup-incomplete",
             if newest_is_bad { Severity::Critical } else { Severity::Warning },
             &archive.subject,
-            format!("objects of finished base backup(s) {} are missing", some_of(&ids(&found))),
+            match found.as_slice() {
+                [one] => format!("base backup {} is said to be done, and objects of it are missing", one.id),
+                _ => format!("base backups are said to be done, and objects of them are missing: {}", some_of(&ids(&found))),
+            },
         )
     })
 }

@@ -14,6 +14,7 @@ mod cnpg;
 mod flip;
 mod gaps;
 mod ground;
+pub mod life;
 mod lifecycle;
 mod placeholder;
 mod recovery;
@@ -117,7 +118,7 @@ pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, O
     findings.extend(clock::judge(&ground));
     #[cfg(feature = "lab")]
     flip::apply(&ground, &mut findings);
-    Judgement { findings: merged(findings), bugs: ground.uncovered() }
+    Judgement { findings: merged(life::weigh(now, expected, observations, merged(findings))), bugs: ground.uncovered() }
 }
 
 /// One finding per code and subject: the worse severity stands, evidence is joined, and a real sighting outweighs "could not look".

@@ -3,7 +3,7 @@
 use super::ground::{DAY, Ground, HOUR, MINUTE, done, names, say, some_of};
 use crate::domain::{
     ArchiveFact, BackupStatus, Dialect, Finding, Immutability, Right, Setting, Severity, StoreFact, UploadSeen, age,
-    bytes_in_words, duration_in_words,
+    bytes_in_words, duration_in_words, many,
 };
 
 /// From here on recovery targets and ages are visibly off; NTP keeps healthy machines far below.
@@ -268,7 +268,7 @@ fn stale_uploads(ground: &Ground, store: &StoreFact) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        summary: format!("{} multipart upload(s) were begun more than a day ago and never ended", stale.len()),
+        summary: format!("{} begun more than a day ago and never ended", many(stale.len(), "multipart upload")),
         cause: "the clients that began them were killed or refused".to_owned(),
         evidence: stale,
         ..say("s3-stale-multipart-uploads", Severity::Info, &store.subject, String::new())

@@ -54,7 +54,11 @@ pub struct BaseWork {
 
 impl BaseWork {
     fn patience(&self) -> Patience {
-        Patience { cancel: self.held.cancel.clone(), limit: Duration::from_secs(self.settings.limits.retry_seconds) }
+        Patience {
+            cancel: self.held.cancel.clone(),
+            limit: Duration::from_secs(self.settings.limits.retry_seconds),
+            store: self.store().clone(),
+        }
     }
 
     fn store(&self) -> &Store {

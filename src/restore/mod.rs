@@ -20,6 +20,7 @@ pub mod make;
 pub mod memory;
 pub mod pipe;
 pub mod process;
+pub mod readiness;
 pub mod recover;
 pub mod remove;
 pub mod replay;
@@ -39,6 +40,7 @@ pub mod wal;
 pub mod watch;
 pub mod whole;
 
+pub use readiness::{Candidate, Need};
 pub use restorer::Restorer;
 pub use settings::{Limits, RestoreSettings, RestoreSubject};
 pub use trouble::Trouble;

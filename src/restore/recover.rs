@@ -25,7 +25,7 @@ use super::settings::RestoreSettings;
 use super::tree::Owner;
 use super::trouble::Trouble;
 use super::wal::WalFetch;
-use super::watch::{GLANCE, Glance, Times, Watch, lost};
+use super::watch::{GLANCE, Glance, ReplayWatch, Times, lost};
 use crate::archive::{ControlError, ControlFile, Lsn, RecoveryTarget, SegmentName};
 use crate::domain::{Cx, Isolation, Phase, Receipt};
 
@@ -93,7 +93,7 @@ impl RecoverWork {
             let began = Instant::now();
             let log_from = fs::metadata(self.held.sandbox.log()).map_or(0, |log| log.len());
             let pid = self.start(&postgres, &control, chosen, keeper).await?;
-            let mut watch = Watch {
+            let mut watch = ReplayWatch {
                 work: self,
                 chosen,
                 wal,
@@ -162,7 +162,7 @@ impl RecoverWork {
             arguments: conf.arguments(),
             user: self.owner.map(|(uid, gid)| (uid.as_raw(), gid.as_raw())),
             seal: true,
-            fence: true,
+            fence: self.settings.fence,
         };
         keeper.start_postgres(order).await
     }
@@ -170,7 +170,7 @@ impl RecoverWork {
     /// Promotes and says where recovery ended; nothing when the rest of the WAL raised the source's limits above ours.
     async fn promote(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut ReplayWatch<'_>,
         control: &ControlFile,
         at_target: bool,
         times: &mut Times,

@@ -1,5 +1,6 @@
 //! [`Restorer`]: the verbs of this room behind the contract [`Act`].
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::base::BaseWork;
 use super::check::CheckWork;
 use super::choose::ChooseWork;
-use super::held::{Bounds, Held, Memory};
+use super::held::{Bounds, Held, Memory, Telling};
 use super::make;
+use super::readiness::{self, Candidate, Need};
 use super::recover::RecoverWork;
 use super::remove;
 use super::retry::Patience;
@@ -25,6 +27,10 @@ use crate::domain::verb_names::{ARCHIVE_CHOOSE, PG_CHECK, PG_RECOVER, PG_RESTORE
 use crate::domain::{
     Act, ActError, Call, Cx, Explained, Handle, Intent, Refused, RunId, State, Subject, Touch, Undone, VerbSpec,
 };
+use crate::store::Store;
+
+/// From then on a store's silence is worth a word.
+const SILENCE: Duration = Duration::from_millis(1500);
 
 /// Restores archives into sandboxes and asks what came back.
 pub struct Restorer {
@@ -39,8 +45,9 @@ impl Restorer {
         Self { settings: Arc::new(settings), subjects, memory: Arc::new(Memory::default()) }
     }
 
-    fn patience(&self, cancel: &CancellationToken) -> Patience {
-        Patience { cancel: cancel.clone(), limit: Duration::from_secs(self.settings.limits.retry_seconds) }
+    fn patience(&self, cancel: &CancellationToken, store: &Store) -> Patience {
+        let limit = Duration::from_secs(self.settings.limits.retry_seconds);
+        Patience { cancel: cancel.clone(), limit, store: store.clone() }
     }
 
     fn subject(&self, text: &str) -> Result<&RestoreSubject, Refused> {
@@ -99,17 +106,22 @@ impl Restorer {
     fn start_choose(&self, cx: &Cx, call: &Call) -> Result<(), ActError> {
         let of = self.subject(call.text("subject").unwrap_or_default()).map_err(refused)?.clone();
         let cancel = cx.cancel.child_token();
+        let patience = self.patience(&cancel, &of.store);
         let work = ChooseWork {
             cx: cx.clone(),
             of,
             target: target(call).map_err(refused)?,
             timeline: timeline(call).map_err(refused)?,
-            patience: self.patience(&cancel),
+            patience,
             cancel: cancel.clone(),
         };
         let (memory, run) = (Arc::clone(&self.memory), call.run);
-        self.memory.start(key(call), bounds(cx, None, cancel), |_| async move {
-            let (chosen, receipt) = work.run().await?;
+        self.memory.start(key(call), bounds(cx, None, cancel), |telling| async move {
+            let store = work.of.store.clone();
+            let (chosen, receipt) = tokio::select! {
+                done = work.run() => done?,
+                never = tell_of_silence(&store, &telling) => match never {},
+            };
             memory.choose(run, Arc::new(chosen));
             Ok(receipt)
         });
@@ -307,6 +319,15 @@ impl Restorer {
     }
 }
 
+/// A store that says nothing at all for a moment is told of, so that nobody thinks that the drill hangs.
+async fn tell_of_silence(store: &Store, telling: &Telling) -> Infallible {
+    tokio::time::sleep(SILENCE).await;
+    if !store.has_answered() {
+        telling.progress(format!("waits for the first answer of {}", store.identity().endpoint));
+    }
+    std::future::pending().await
+}
+
 async fn blocking(work: impl FnOnce() -> Undone + Send + 'static) -> Undone {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Undone::Stuck { why: "a bug of ours ended the clean-up".to_owned() })
@@ -370,10 +391,15 @@ fn agrees(call: &Call, chosen: &super::held::Chosen) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Which databases it can restore.
+/// Which databases it can restore, and whether this machine can.
 impl Restorer {
     /// Their subjects.
     pub fn subjects(&self) -> Vec<Subject> {
         self.subjects.iter().map(|of| of.subject.clone()).collect()
+    }
+
+    /// What a drill needs of this machine, looked at without making one.
+    pub async fn readiness(&self, databases: &[Candidate]) -> Vec<Need> {
+        readiness::look(&self.settings, databases).await
     }
 }

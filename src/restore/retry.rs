@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::trouble::Trouble;
 use crate::domain::Explained;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 
 /// How long and how patiently.
 #[derive(Clone, Debug)]
@@ -15,6 +15,9 @@ pub struct Patience {
     pub cancel: CancellationToken,
     /// How long after the first failure the last attempt may begin.
     pub limit: Duration,
+    /// Who is asked. While it has never answered anything it is most likely not there: its client has tried more than once already,
+    /// and no more is made of it.
+    pub store: Store,
 }
 
 impl Patience {
@@ -37,7 +40,7 @@ impl Patience {
                 Err(error) => error,
             };
             let since = first_failure.get_or_insert_with(Instant::now).elapsed();
-            let again = error.is_passing() || matches!(error, StoreError::NoSuchKey { .. });
+            let again = self.store.has_answered() && (error.is_passing() || matches!(error, StoreError::NoSuchKey { .. }));
             if !again || since + pause > self.limit {
                 let tried = if again { format!(" (tried again for {} s)", since.as_secs()) } else { String::new() };
                 return Err(Trouble::could_not(

@@ -109,7 +109,7 @@ impl Sandbox {
     pub fn make(&self, marker: &Marker, owner: Owner) -> Result<(), Trouble> {
         let parent = self.folder.parent().unwrap_or(Path::new("/"));
         let open = if owner.is_some() { 0o711 } else { 0o700 };
-        DirBuilder::new().recursive(true).mode(open).create(parent).map_err(|e| Trouble::disk("make", parent, &e))?;
+        make_folder(parent, open).map_err(|e| Trouble::disk("make", parent, &e))?;
         if owner.is_some() {
             reachable(parent)?;
         }
@@ -220,8 +220,23 @@ pub fn passing_name(folder: &Path, word: &str) -> PathBuf {
     folder.with_file_name(format!(".{name}.{word}"))
 }
 
+/// Makes a folder and those above it that are missing, each with these rights whatever the umask takes away: as root, with a umask
+/// of 077, PostgreSQL's user could not get into its own sandbox. What is there already stays as it is.
+fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
+    for made in missing.into_iter().rev() {
+        match DirBuilder::new().mode(mode).create(made) {
+            Ok(()) => fs::set_permissions(made, Permissions::from_mode(mode))?,
+            // Another drill was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// When we are root, PostgreSQL's user must get to the sandbox through every folder above it.
-fn reachable(parent: &Path) -> Result<(), Trouble> {
+pub(super) fn reachable(parent: &Path) -> Result<(), Trouble> {
     let real = parent.canonicalize().map_err(|error| Trouble::disk("open", parent, &error))?;
     for folder in real.ancestors() {
         let mode = fs::metadata(folder).map_err(|error| Trouble::disk("open", folder, &error))?.mode();

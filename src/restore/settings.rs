@@ -17,6 +17,8 @@ pub struct RestoreSettings {
     pub postgres_folders: Vec<PathBuf>,
     /// How closed the sandbox must be at least.
     pub isolation: Isolation,
+    /// Whether PostgreSQL is fenced in (Landlock). Off only to see what a drill makes of a kernel that cannot.
+    pub fence: bool,
     /// Our own program, for `internal hold`.
     pub executable: PathBuf,
     /// Bounds.

@@ -43,7 +43,7 @@ pub enum Glance {
 }
 
 /// One running server, watched.
-pub struct Watch<'a> {
+pub struct ReplayWatch<'a> {
     /// What it belongs to.
     pub work: &'a RecoverWork,
     /// What was chosen.
@@ -66,7 +66,7 @@ pub struct Watch<'a> {
     pub limits: SourceLimits,
 }
 
-impl Watch<'_> {
+impl ReplayWatch<'_> {
     /// Looks until the end is reached, or the server must begin again.
     pub async fn until_end(&mut self, times: &mut Times, began: Instant) -> Result<Glance, Trouble> {
         let mut answered: Option<Instant> = None;

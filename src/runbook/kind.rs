@@ -1,6 +1,7 @@
 //! The types that a parameter can have, and how a value of each is read.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -100,9 +101,13 @@ fn target(text: &str) -> Result<Value, String> {
     if text == "latest" {
         return Err("the target is called \"end\": everything that the catalogue says must be there".to_owned());
     }
-    text.parse::<Timestamp>()
-        .map(|moment| Value::String(moment.to_string()))
-        .map_err(|_| format!("\"{text}\" is not {} (a time needs its zone: Z or +02:00)", Kind::Target.right()))
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Ok(Value::String(moment.to_string()));
+    }
+    Err(match text.parse::<DateTime>() {
+        Ok(civil) => format!("\"{text}\" has no time zone: write {civil}Z if UTC is meant, else its offset (+02:00)"),
+        Err(_) => format!("\"{text}\" is not {}", Kind::Target.right()),
+    })
 }
 
 fn timeline(text: &str) -> Result<Value, String> {

@@ -91,6 +91,7 @@ pub(super) fn hint(error: &E) -> String {
         }
         E::ClockSkew { .. } => "set this machine's clock: timedatectl set-ntp true".to_owned(),
         E::Dns { .. } => format!("check the host in `endpoint: {endpoint}` and this machine's resolver"),
+        E::Tls { at } if speaks_no_tls(&at.detail) => plain_endpoint(endpoint),
         E::Tls { .. } => format!("a private CA? set `ca:` of store {store}; see the chain with: {probe}"),
         E::Refused { .. } => format!("check host, port and scheme of `endpoint: {endpoint}`, and that the store runs"),
         E::Timeout { .. } => format!("check the network to {endpoint} (a firewall that drops? a proxy?), then: {probe}"),
@@ -112,6 +113,17 @@ pub(super) fn hint(error: &E) -> String {
         E::Config { .. } => format!("check endpoint and ca of store {store}: dalsegno config check"),
         E::Guard { hint, .. } => hint.clone(),
     }
+}
+
+/// Whether the other side answered a TLS greeting with something else, in the words of rustls: most likely it speaks plain http.
+pub(super) fn speaks_no_tls(detail: &str) -> bool {
+    ["corrupt message", "InvalidContentType", "InvalidMessage"].iter().any(|words| detail.contains(words))
+}
+
+/// What to do then.
+pub(super) fn plain_endpoint(endpoint: &str) -> String {
+    let host = endpoint.trim_start_matches("https://");
+    format!("does this port speak plain http? then write endpoint: http://{host}; else check the port")
 }
 
 /// Stable words for machines.

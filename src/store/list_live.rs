@@ -3,8 +3,8 @@
 //! Why not the SDK: it reads about 50,000 keys a second on one core where the server gives 200,000, and takes half a page for a
 //! whole one. Signing, retries and trust are the same.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use aws_sdk_s3::config::Credentials;
 use aws_sigv4::http_request::{
@@ -28,6 +28,9 @@ const LARGEST_PAGE: usize = 32 << 20;
 /// From this on the clock is corrected, as the SDK does.
 const SKEW_WORTH_CORRECTING: f64 = 240.0;
 
+/// While nothing was ever answered, no further attempt begins after so long: the store is most likely not there.
+const UNANSWERED: Duration = Duration::from_secs(15);
+
 /// The client.
 #[derive(Debug)]
 pub(super) struct ListClient {
@@ -38,6 +41,8 @@ pub(super) struct ListClient {
     attempts: u32,
     /// Seconds to add to our clock when signing, learnt from the store.
     offset: AtomicI64,
+    /// Whether anything was ever answered.
+    answered: AtomicBool,
 }
 
 impl ListClient {
@@ -62,6 +67,7 @@ impl ListClient {
             identity: credentials.into(),
             attempts: config.attempts.max(1),
             offset: AtomicI64::new(0),
+            answered: AtomicBool::new(false),
         })
     }
 
@@ -75,6 +81,7 @@ impl ListClient {
             .with_max_times(usize::try_from(self.attempts.saturating_sub(1)).unwrap_or_default());
         let mut waits = backoff.build();
         let mut attempts = 0;
+        let began = Instant::now();
         loop {
             attempts += 1;
             let mut error = match self.once(&url).await {
@@ -86,7 +93,8 @@ impl ListClient {
             if self.corrected(&error) && attempts < 2 + self.attempts {
                 continue;
             }
-            match wait.filter(|_| may_pass(&error)) {
+            let given_up = |wait: Duration| !self.answered.load(Ordering::Relaxed) && began.elapsed() + wait > UNANSWERED;
+            match wait.filter(|wait| may_pass(&error) && !given_up(*wait)) {
                 Some(wait) => tokio::time::sleep(wait.max(Duration::from_secs(error.retry_after.unwrap_or(0).min(20)))).await,
                 None => return Err(error),
             }
@@ -119,6 +127,7 @@ impl ListClient {
     async fn once(&self, url: &str) -> Result<(ListPage, Seen), CallError> {
         let request = self.signed(url)?;
         let mut response = self.http.execute(request).await.map_err(broken)?;
+        self.answered.store(true, Ordering::Relaxed);
         let status = response.status().as_u16();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let seen = Seen {

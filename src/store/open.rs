@@ -7,7 +7,7 @@ use super::stream::head_of;
 use super::{Head, Object, ObjectStream, StoreConfig, StoreError, StoreIdentity, s3};
 use crate::domain::{Dialect, LifecycleRule, Requests, Setting, StoreId};
 use crate::tap::objects::{GetAsk, ListAsk, ListPage, Seen, VersionsPage, WireUpload};
-use crate::tap::{Answer, CallError, ObjectCalls};
+use crate::tap::{Answer, CallError, FailureKind, ObjectCalls};
 
 /// An object store. Cheap to clone; clones share the meter, [`Store::metered`] gives one of its own.
 #[derive(Clone)]
@@ -25,6 +25,7 @@ pub(super) struct Inner {
 struct Meter {
     requests: Requests,
     last: Seen,
+    answered: bool,
 }
 
 /// What R2 bills a call as. <https://developers.cloudflare.com/r2/pricing/>
@@ -97,6 +98,11 @@ impl Store {
         self.last_seen().skew_seconds
     }
 
+    /// Whether anything was ever answered since it was opened, if only with a refusal.
+    pub fn has_answered(&self) -> bool {
+        self.inner.meter.lock().is_ok_and(|meter| meter.answered)
+    }
+
     /// What came with the last answer.
     pub fn last_seen(&self) -> Seen {
         self.inner.meter.lock().map(|meter| meter.last.clone()).unwrap_or_default()
@@ -130,6 +136,10 @@ impl Store {
                 Class::B => meter.requests.class_b += attempts,
                 Class::Free => meter.requests.free += attempts,
             }
+            meter.answered |= match &result {
+                Ok(_) => true,
+                Err(error) => matches!(error.kind, FailureKind::Answered | FailureKind::Malformed | FailureKind::Cut),
+            };
             match &result {
                 Ok(answer) => {
                     meter.requests.bytes_in = meter.requests.bytes_in.saturating_add(answer.seen.bytes_in);

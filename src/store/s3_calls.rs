@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::keys;
 use super::s3::S3;
-use super::s3_wire::{Watch, etag, head, lifecycle_rule, moment, quoted, whole_size};
+use super::s3_wire::{Overheard, etag, head, lifecycle_rule, moment, quoted, whole_size};
 use crate::domain::LifecycleRule;
 use crate::tap::failure::read_chain;
 use crate::tap::objects::{
@@ -41,6 +41,15 @@ impl Decoder {
     }
 }
 
+/// Sends a request that can be customised, and listens to what comes beside its answer: the frame of every call.
+macro_rules! sent {
+    ($request:expr) => {{
+        let heard = Overheard::default();
+        let output = $request.interceptor(heard.clone()).send().await.map_err(|error| heard.failed(error))?;
+        (output, heard)
+    }};
+}
+
 #[async_trait]
 impl ObjectCalls for S3 {
     async fn list(&self, ask: &ListAsk) -> Result<Answer<ListPage>, CallError> {
@@ -48,20 +57,15 @@ impl ObjectCalls for S3 {
     }
 
     async fn uploads(&self, prefix: &str, marker: Option<&(String, String)>) -> Result<Answer<UploadsPage>, CallError> {
-        let watch = Watch::default();
-        let output = self
+        let request = self
             .client
             .list_multipart_uploads()
             .bucket(&self.bucket)
             .prefix(prefix)
             .encoding_type(EncodingType::Url)
             .set_key_marker(marker.map(|(key, _)| key.clone()))
-            .set_upload_id_marker(marker.map(|(_, id)| id.clone()))
-            .customize()
-            .interceptor(watch.clone())
-            .send()
-            .await
-            .map_err(|error| watch.failed(error))?;
+            .set_upload_id_marker(marker.map(|(_, id)| id.clone()));
+        let (output, heard) = sent!(request.customize());
         let decoder = Decoder::new(output.encoding_type());
         let uploads = output.uploads().iter().map(|upload| WireUpload {
             key: decoder.loose(upload.key()),
@@ -70,24 +74,19 @@ impl ObjectCalls for S3 {
         });
         let next = (output.is_truncated() == Some(true))
             .then(|| (decoder.loose(output.next_key_marker()), output.next_upload_id_marker().unwrap_or_default().to_owned()));
-        Ok(watch.answer(UploadsPage { uploads: uploads.collect(), next }, true))
+        Ok(heard.answer(UploadsPage { uploads: uploads.collect(), next }, true))
     }
 
     async fn versions(&self, prefix: &str, marker: Option<&(String, String)>) -> Result<Answer<VersionsPage>, CallError> {
-        let watch = Watch::default();
-        let output = self
+        let request = self
             .client
             .list_object_versions()
             .bucket(&self.bucket)
             .prefix(prefix)
             .encoding_type(EncodingType::Url)
             .set_key_marker(marker.map(|(key, _)| key.clone()))
-            .set_version_id_marker(marker.map(|(_, id)| id.clone()).filter(|id| !id.is_empty()))
-            .customize()
-            .interceptor(watch.clone())
-            .send()
-            .await
-            .map_err(|error| watch.failed(error))?;
+            .set_version_id_marker(marker.map(|(_, id)| id.clone()).filter(|id| !id.is_empty()));
+        let (output, heard) = sent!(request.customize());
         let decoder = Decoder::new(output.encoding_type());
         let kept = output.versions().iter().map(|version| WireVersion {
             key: decoder.loose(version.key()),
@@ -107,41 +106,33 @@ impl ObjectCalls for S3 {
         });
         let next = (output.is_truncated() == Some(true))
             .then(|| (decoder.loose(output.next_key_marker()), output.next_version_id_marker().unwrap_or_default().to_owned()));
-        Ok(watch.answer(VersionsPage { versions: kept.chain(marks).collect(), next }, true))
+        Ok(heard.answer(VersionsPage { versions: kept.chain(marks).collect(), next }, true))
     }
 
     async fn head(&self, key: &str) -> Result<Answer<WireHead>, CallError> {
-        let watch = Watch::default();
-        let request = self.client.head_object().bucket(&self.bucket).key(key).customize().interceptor(watch.clone());
-        let output = request.send().await.map_err(|error| watch.failed(error))?;
-        let seen = head(&watch, output.content_length().unwrap_or(-1), output.e_tag(), output.last_modified());
-        Ok(watch.answer(seen, false))
+        let (output, heard) = sent!(self.client.head_object().bucket(&self.bucket).key(key).customize());
+        let seen = head(&heard, output.content_length().unwrap_or(-1), output.e_tag(), output.last_modified());
+        Ok(heard.answer(seen, false))
     }
 
     async fn get(&self, ask: &GetAsk) -> Result<Answer<GetAnswer>, CallError> {
-        let watch = Watch::default();
-        let output = self
+        let request = self
             .client
             .get_object()
             .bucket(&self.bucket)
             .key(&ask.key)
             .set_range(ask.range_header())
-            .set_if_match(ask.if_match.as_deref().map(quoted))
-            .customize()
-            .interceptor(watch.clone())
-            .send()
-            .await
-            .map_err(|error| watch.failed(error))?;
+            .set_if_match(ask.if_match.as_deref().map(quoted));
+        let (output, heard) = sent!(request.customize());
         let length = output.content_length().and_then(|length| u64::try_from(length).ok());
         // A store that ignored the range answers 200 with the whole object and no Content-Range.
         let size = whole_size(output.content_range()).or(output.content_length()).unwrap_or(-1);
-        let head = head(&watch, size, output.e_tag(), output.last_modified());
+        let head = head(&heard, size, output.e_tag(), output.last_modified());
         let body = Box::new(Body(output.body));
-        Ok(watch.answer(GetAnswer { head, length, body }, false))
+        Ok(heard.answer(GetAnswer { head, length, body }, false))
     }
 
     async fn put(&self, ask: &PutAsk) -> Result<Answer<String>, CallError> {
-        let watch = Watch::default();
         // Held until the request is over: the body of the trailer form is read from it.
         let file;
         let body = if ask.checksum == ChecksumForm::Trailer {
@@ -157,7 +148,7 @@ impl ObjectCalls for S3 {
             ChecksumForm::None => RequestChecksumCalculation::WhenRequired,
             ChecksumForm::Header | ChecksumForm::Trailer => RequestChecksumCalculation::WhenSupported,
         };
-        let output = self
+        let request = self
             .client
             .put_object()
             .bucket(&self.bucket)
@@ -168,74 +159,57 @@ impl ObjectCalls for S3 {
             .set_checksum_algorithm(algorithm)
             .body(body)
             .customize()
-            .config_override(aws_sdk_s3::Config::builder().request_checksum_calculation(calculation))
-            .interceptor(watch.clone())
-            .send()
-            .await
-            .map_err(|error| watch.failed(error))?;
-        Ok(watch.answer(etag(output.e_tag()), true))
+            .config_override(aws_sdk_s3::Config::builder().request_checksum_calculation(calculation));
+        let (output, heard) = sent!(request);
+        Ok(heard.answer(etag(output.e_tag()), true))
     }
 
     async fn delete(&self, key: &str) -> Result<Answer<()>, CallError> {
-        let watch = Watch::default();
-        let request = self.client.delete_object().bucket(&self.bucket).key(key).customize().interceptor(watch.clone());
-        request.send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer((), true))
+        let (_, heard) = sent!(self.client.delete_object().bucket(&self.bucket).key(key).customize());
+        Ok(heard.answer((), true))
     }
 
     async fn create_upload(&self, key: &str, meta: &BTreeMap<String, String>) -> Result<Answer<String>, CallError> {
-        let watch = Watch::default();
         let request = self.client.create_multipart_upload().bucket(&self.bucket).key(key).set_metadata(metadata(meta));
-        let output = request.customize().interceptor(watch.clone()).send().await.map_err(|error| watch.failed(error))?;
+        let (output, heard) = sent!(request.customize());
         match output.upload_id() {
-            Some(id) if !id.is_empty() => Ok(watch.answer(id.to_owned(), true)),
+            Some(id) if !id.is_empty() => Ok(heard.answer(id.to_owned(), true)),
             _ => Err(CallError::new(FailureKind::Malformed, "answered no upload id")),
         }
     }
 
     async fn upload_part(&self, key: &str, upload_id: &str, part: i32, bytes: Bytes) -> Result<Answer<String>, CallError> {
-        let watch = Watch::default();
         let request = self.client.upload_part().bucket(&self.bucket).key(key).upload_id(upload_id).part_number(part);
-        let request = request.body(ByteStream::from(bytes)).customize().interceptor(watch.clone());
-        let output = request.send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer(etag(output.e_tag()), true))
+        let (output, heard) = sent!(request.body(ByteStream::from(bytes)).customize());
+        Ok(heard.answer(etag(output.e_tag()), true))
     }
 
     async fn complete_upload(&self, key: &str, upload_id: &str, parts: &[(i32, String)]) -> Result<Answer<String>, CallError> {
-        let watch = Watch::default();
         let parts = parts.iter().map(|(number, tag)| CompletedPart::builder().part_number(*number).e_tag(quoted(tag)).build());
         let parts = CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build();
         let request = self.client.complete_multipart_upload().bucket(&self.bucket).key(key).upload_id(upload_id);
-        let request = request.multipart_upload(parts).customize().interceptor(watch.clone());
-        let output = request.send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer(etag(output.e_tag()), true))
+        let (output, heard) = sent!(request.multipart_upload(parts).customize());
+        Ok(heard.answer(etag(output.e_tag()), true))
     }
 
     async fn abort_upload(&self, key: &str, upload_id: &str) -> Result<Answer<()>, CallError> {
-        let watch = Watch::default();
         let request = self.client.abort_multipart_upload().bucket(&self.bucket).key(key).upload_id(upload_id);
-        request.customize().interceptor(watch.clone()).send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer((), true))
+        let (_, heard) = sent!(request.customize());
+        Ok(heard.answer((), true))
     }
 
     async fn head_bucket(&self) -> Result<Answer<()>, CallError> {
-        let watch = Watch::default();
-        let request = self.client.head_bucket().bucket(&self.bucket).customize().interceptor(watch.clone());
-        request.send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer((), false))
+        let (_, heard) = sent!(self.client.head_bucket().bucket(&self.bucket).customize());
+        Ok(heard.answer((), false))
     }
 
     async fn versioning(&self) -> Result<Answer<Versioning>, CallError> {
-        let watch = Watch::default();
-        let request = self.client.get_bucket_versioning().bucket(&self.bucket).customize().interceptor(watch.clone());
-        let output = request.send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer(output.status().map(|status| status.as_str().to_owned()), true))
+        let (output, heard) = sent!(self.client.get_bucket_versioning().bucket(&self.bucket).customize());
+        Ok(heard.answer(output.status().map(|status| status.as_str().to_owned()), true))
     }
 
     async fn object_lock(&self) -> Result<Answer<DefaultRetention>, CallError> {
-        let watch = Watch::default();
-        let request = self.client.get_object_lock_configuration().bucket(&self.bucket).customize().interceptor(watch.clone());
-        let output = request.send().await.map_err(|error| watch.failed(error))?;
+        let (output, heard) = sent!(self.client.get_object_lock_configuration().bucket(&self.bucket).customize());
         let retention =
             output.object_lock_configuration().and_then(|lock| lock.rule()).and_then(|rule| rule.default_retention()).map(
                 |held| {
@@ -244,15 +218,13 @@ impl ObjectCalls for S3 {
                     (mode, days)
                 },
             );
-        Ok(watch.answer(retention, true))
+        Ok(heard.answer(retention, true))
     }
 
     async fn lifecycle(&self) -> Result<Answer<Vec<LifecycleRule>>, CallError> {
-        let watch = Watch::default();
         let request = self.client.get_bucket_lifecycle_configuration().bucket(&self.bucket);
-        let request = request.customize().interceptor(watch.clone());
-        let output = request.send().await.map_err(|error| watch.failed(error))?;
-        Ok(watch.answer(output.rules().iter().map(lifecycle_rule).collect(), true))
+        let (output, heard) = sent!(request.customize());
+        Ok(heard.answer(output.rules().iter().map(lifecycle_rule).collect(), true))
     }
 }
 

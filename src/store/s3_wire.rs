@@ -17,7 +17,7 @@ use crate::tap::{Answer, CallError, FailureKind};
 
 /// Watches one call: how often it was tried, and the headers of the last answer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<Mutex<Watched>>);
+pub(super) struct Overheard(Arc<Mutex<Watched>>);
 
 #[derive(Clone, Debug, Default)]
 struct Watched {
@@ -26,7 +26,7 @@ struct Watched {
     skew_seconds: Option<f64>,
 }
 
-impl Intercept for Watch {
+impl Intercept for Overheard {
     fn name(&self) -> &'static str {
         "dalsegno-watch"
     }
@@ -71,7 +71,7 @@ pub(super) fn skew(date: &str, now: Timestamp) -> Option<f64> {
     Some(theirs.duration_since(now).as_secs_f64() + 0.5)
 }
 
-impl Watch {
+impl Overheard {
     fn watched(&self) -> Watched {
         self.0.lock().map(|watched| watched.clone()).unwrap_or_default()
     }
@@ -172,7 +172,7 @@ pub(super) fn quoted(etag: &str) -> String {
 }
 
 /// Head of an object from the headers that both HEAD and GET have.
-pub(super) fn head(watch: &Watch, size: i64, tag: Option<&str>, modified: Option<&DateTime>) -> WireHead {
+pub(super) fn head(watch: &Overheard, size: i64, tag: Option<&str>, modified: Option<&DateTime>) -> WireHead {
     WireHead { size, etag: etag(tag), last_modified: moment(modified), headers: watch.object_headers() }
 }
 

@@ -9,6 +9,7 @@ use super::format::{DeniedRow, FORMAT, Index, Pass, RecordingError, read_json, r
 use super::record_http::ReplayingHttp;
 use super::replay_store::ReplayingObjects;
 use super::{CallError, ChainSeen, FailureKind, HttpCalls, Keep, ObjectCalls, TlsCalls};
+use crate::yaml;
 
 /// A recording to be replayed.
 #[derive(Clone, Debug)]
@@ -23,10 +24,11 @@ impl Recording {
     pub fn open(root: &Path) -> Result<Self, RecordingError> {
         let path = root.join("recording.yaml");
         let text = std::fs::read_to_string(&path).map_err(|why| RecordingError::Io { path: path.clone(), why })?;
-        let index: Index = serde_saphyr::from_str(&text).map_err(|error| RecordingError::Malformed {
+        // A recording comes from somebody else: its index is read inside the limits of all YAML.
+        let index: Index = yaml::read(&text).map_err(|broken| RecordingError::Malformed {
             path: path.clone(),
-            line: None,
-            why: error.to_string(),
+            line: usize::try_from(broken.at.line).ok().filter(|line| *line > 0),
+            why: broken.what,
         })?;
         if index.format != FORMAT {
             return Err(RecordingError::Format { path, found: index.format });

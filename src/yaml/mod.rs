@@ -4,6 +4,7 @@
 //! (alias bombs, deep nesting) small, wherever it is read.
 
 mod raw;
+mod words;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
@@ -144,11 +145,7 @@ pub fn parse(text: &str) -> Result<Node, Broken> {
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let at = error.location().map_or(Spot::default(), spot);
-        // Without the snippet: the line may hold what somebody took for a good place for a secret.
-        let told = error.without_snippet().to_string();
-        let what = told.lines().next().unwrap_or_default().trim();
-        // The library repeats the place in its text.
-        Broken { at, what: what.split(" at line ").next().unwrap_or(what).to_owned() }
+        Broken { at, what: words::of(&error) }
     })
 }
 

@@ -24,6 +24,7 @@ mod execution;
 mod home;
 mod house;
 mod ledger;
+mod life;
 mod notify;
 mod policy;
 mod providers;

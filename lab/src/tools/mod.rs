@@ -54,8 +54,18 @@ impl fmt::Display for Tool {
 }
 
 /// What the tests, the demo and the benches need; what takes longest comes last.
-pub const ALL: [Tool; 8] =
-    [Tool::Barman, Tool::Seaweed, Tool::Postgres(16), Tool::Prometheus, Tool::Alertmanager, Tool::Kube, Tool::Kwok, Tool::Helm];
+pub const ALL: [Tool; 10] = [
+    Tool::Barman,
+    Tool::Seaweed,
+    Tool::Postgres(16),
+    Tool::Postgres(17),
+    Tool::Postgres(18),
+    Tool::Prometheus,
+    Tool::Alertmanager,
+    Tool::Kube,
+    Tool::Kwok,
+    Tool::Helm,
+];
 
 impl Tool {
     /// Folders in which it is looked for, best first.

@@ -9,13 +9,14 @@ pub use helm::helm;
 pub use markdown::markdown;
 pub use roles::{Named, Wanted, roles};
 
-use crate::config::Settings;
+use crate::config::{Settings, WaySettings};
 use crate::domain::{RbacRule, RbacScope};
+use crate::notify;
 use crate::providers::cnpg;
 use crate::providers::cnpg::config::Reads;
 
 /// Rules of all providers, in the order in which they are shown.
-const ALL: &[&[RbacRule]] = &[cnpg::rbac::RULES];
+const ALL: &[&[RbacRule]] = &[cnpg::rbac::RULES, notify::rbac::RULES];
 
 /// All rules.
 pub fn rules() -> Vec<RbacRule> {
@@ -50,6 +51,9 @@ pub fn wanted(settings: &Settings) -> Wanted {
         for secret in &of.their_keys {
             wanted.name_object("cnpg.use-keys", &secret.namespace, &secret.name);
         }
+    }
+    if settings.notify.channels.iter().any(|of| matches!(of.way, WaySettings::Events(_))) {
+        wanted.features.insert(notify::rbac::FEATURE.to_owned());
     }
     // One cluster that is watched whole needs it whole.
     if settings.cnpg.iter().any(|of| of.namespaces.is_empty()) {

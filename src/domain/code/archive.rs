@@ -8,7 +8,7 @@ pub(super) const ROWS: &[CodeSpec] = &[
         title: "there is no archive at this place",
         meaning: "The listing of the archive's prefix was answered, to its end, with nothing in it.",
         harm: "There is no backup here; perhaps it is written somewhere else.",
-        remedy: "compare bucket, prefix and server name with the archiver's; dalsegno probe STORE lists what lies beside it",
+        remedy: "compare bucket, prefix and server name with the archiver's; dalsegno archive list DATABASE shows what lies beside it",
         sources: &["https://github.com/cloudnative-pg/cloudnative-pg/issues/1985"],
     },
     CodeSpec {

@@ -20,6 +20,14 @@ pub(super) const ROWS: &[CodeSpec] = &[
         sources: &[],
     },
     CodeSpec {
+        code: "expected-overdue",
+        title: "something that was planned is not there",
+        meaning: "The configuration says under expected: that it would be there by now, or that it is not adopted until a date that is over, and nothing of it is seen.",
+        harm: "What it was to protect is not protected, and nobody decided that it stays so.",
+        remedy: "configure it, or decide again in expected: a later date, or not-adopted with a reason",
+        sources: &[],
+    },
+    CodeSpec {
         code: "ledger-damaged",
         title: "the ledger is damaged",
         meaning: "SQLite's own check, or our check of the sums, failed. It is never replaced silently.",
@@ -30,9 +38,17 @@ pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
         code: "notification-undeliverable",
         title: "a channel takes no messages",
-        meaning: "The receiver refused a message for good, or did not take it for three days. Other channels are told.",
+        meaning: "The receiver refused a message for good, did not take it for three days, or has taken none for an hour. Other channels are told.",
         harm: "Findings reach nobody through this channel.",
-        remedy: "renew the URL behind notify.webhooks.NAME.url; the next message tries it",
+        remedy: "dalsegno notify test CHANNEL says what it answers; renew its address or key in the configuration",
+        sources: &[],
+    },
+    CodeSpec {
+        code: "notify-test",
+        title: "a test of a channel",
+        meaning: "Somebody ran dalsegno notify test. It is sent, and never recorded as a finding.",
+        harm: "None.",
+        remedy: "nothing",
         sources: &[],
     },
 ];

@@ -107,6 +107,7 @@ impl CnpgFragment {
                 rto_seconds: seconds(self.policy.rto),
                 base_backup_every_seconds: seconds(self.policy.base_backup_every),
                 drill_every_seconds: seconds(self.policy.drill_every),
+                grace_seconds: seconds(self.policy.grace),
                 ..Policy::default()
             },
         };

@@ -35,6 +35,9 @@ pub struct PostgresFragment {
     /// How good its backups must be.
     #[serde(default)]
     pub policy: PolicyFragment,
+    /// What hangs on it: named in what is said of it, and a warning about it is critical.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependents: Vec<String>,
     /// SQL that a drill runs in the restored database.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckFragment>,
@@ -74,6 +77,9 @@ pub struct PolicyFragment {
     /// Critical when it does so within this time. Default: 24h.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_full_critical: Option<Span>,
+    /// How long a warning must be there before somebody is told. Default: that of notify.grace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Span>,
 }
 
 /// A check of the restored database: read-only SQL with a typed expectation.
@@ -138,6 +144,7 @@ impl PostgresFragment {
             archive_timeout_seconds: seconds(self.archive_timeout),
             full_warning_seconds: seconds(self.policy.disk_full_warning),
             full_critical_seconds: seconds(self.policy.disk_full_critical),
+            grace_seconds: seconds(self.policy.grace),
         };
         check_policy(&self, &mut complaints);
         let settings = PostgresSettings {

@@ -11,7 +11,7 @@ use config::PostgresSettings;
 use memory::Kept;
 
 use crate::archive::{Catalogue, SegmentName};
-use crate::domain::{ArchiveFact, Cx, FactKind, Gap, Known, Observation, Observe, ProviderId, Subject};
+use crate::domain::{ArchiveFact, Cx, Fact, FactKind, Known, Observation, Observe, ProviderId, Subject};
 use crate::reader::{ArchiveReader, LookError, Pace, ReadEnd};
 use crate::store::{Store, StoreError};
 
@@ -80,24 +80,34 @@ impl PostgresArchive {
     }
 
     /// Lists and reads all of it, as fast as it goes and without memory: for a person who waits. What could not be looked at comes
-    /// back as gaps; without a fact nothing is known.
-    pub async fn audit(&self, cx: &Cx, depth: Depth) -> (Option<ArchiveFact>, Vec<Gap>) {
+    /// back as gaps; without a fact nothing is known. Of a place with nothing in it comes what lies beside.
+    pub async fn audit(&self, cx: &Cx, depth: Depth) -> Observation {
         let reader = self.reader(self.store.clone(), cx);
+        let mut seen = Observation::default();
         let mut catalogue = match reader.list_whole(Pace::Fast { pages: AUDIT_PAGES }).await {
             Ok(catalogue) => catalogue,
-            Err(error) => return (None, vec![facts::gap_of_look(&self.settings, &error)]),
+            Err(error) => {
+                seen.gaps.push(facts::gap_of_look(&self.settings, &error));
+                return seen;
+            }
         };
+        if catalogue.counts().0 == 0 {
+            // Only a help to people here: the listing has answered already that nothing is there.
+            let neighbours = reader.neighbours(&self.settings.place.prefix).await;
+            seen.controls.extend(neighbours.ok().map(|neighbours| facts::control(&self.settings, &neighbours)));
+        }
         let mut end = reader.read_small(&mut catalogue).await;
         settle(&mut catalogue, &mut end);
-        let mut gaps: Vec<Gap> = facts::gap_of_read(&self.settings, &end).into_iter().collect();
-        if !gaps.is_empty() {
-            return (None, gaps);
+        seen.gaps.extend(facts::gap_of_read(&self.settings, &end));
+        if !seen.gaps.is_empty() {
+            return seen;
         }
         if depth == Depth::Headers {
             let headers = reader.read_headers(&mut catalogue).await;
-            gaps.extend(facts::gap_of_read(&self.settings, &headers));
+            seen.gaps.extend(facts::gap_of_read(&self.settings, &headers));
         }
-        (Some(self.fact(&catalogue, cx.now, &[])), gaps)
+        seen.facts.push(Fact::Archive(Box::new(self.fact(&catalogue, cx.now, &[]))));
+        seen
     }
 
     fn fact(&self, catalogue: &Catalogue, now: Timestamp, known: &[String]) -> ArchiveFact {

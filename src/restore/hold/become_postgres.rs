@@ -65,10 +65,7 @@ fn go(wanted: &Wanted) -> Result<std::convert::Infallible, String> {
         let _ = writeln!(std::io::stderr(), "dalsegno: stays in the network: {why}");
     }
     if let Some((uid, gid)) = wanted.user {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        setgroups(&[gid]).map_err(|error| format!("setgroups: {error}"))?;
-        setgid(gid).map_err(|error| format!("setgid {gid}: {error}"))?;
-        setuid(uid).map_err(|error| format!("setuid {uid}: {error}"))?;
+        become_user(Uid::from_raw(uid), Gid::from_raw(gid))?;
     }
     if geteuid().is_root() {
         return Err("will not run PostgreSQL as root".to_owned());
@@ -97,9 +94,16 @@ fn go(wanted: &Wanted) -> Result<std::convert::Infallible, String> {
     Err(format!("{program}: {error}"))
 }
 
+/// Gives up root for good.
+pub(super) fn become_user(uid: Uid, gid: Gid) -> Result<(), String> {
+    setgroups(&[gid]).map_err(|error| format!("setgroups: {error}"))?;
+    setgid(gid).map_err(|error| format!("setgid {gid}: {error}"))?;
+    setuid(uid).map_err(|error| format!("setuid {uid}: {error}"))
+}
+
 /// A network namespace of its own holds nothing but a loopback that is down. As root directly, else inside a user namespace
 /// that maps only ourselves (user_namespaces(7)).
-fn leave_network() -> Result<(), String> {
+pub(super) fn leave_network() -> Result<(), String> {
     if geteuid().is_root() {
         return unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("unshare: {error}"));
     }

@@ -5,8 +5,9 @@ use bytes::Bytes;
 use super::super::endpoint::endpoint_host;
 use super::super::error::SKEW_LIMIT_SECONDS;
 use super::{Probe, setting_words};
-use crate::domain::{Dialect, LifecycleRule, Setting, Verdict, age, duration_in_words};
+use crate::domain::{Dialect, LifecycleRule, Setting, Verdict, age, duration_in_words, many};
 use crate::store::StoreError;
+use crate::store::error_words::{plain_endpoint, speaks_no_tls};
 
 /// A skew below this is the resolution of the `Date` header and the way there and back.
 const SKEW_FINE_SECONDS: f64 = 5.0;
@@ -26,14 +27,21 @@ impl Probe<'_> {
         };
         let seen = match tls.look(&host, port).await {
             Ok(seen) => seen,
-            Err(error) => return self.say("tls", Verdict::Unknown, false, error.to_string(), None),
+            Err(error) => {
+                let hint = speaks_no_tls(&error.to_string()).then(|| plain_endpoint(endpoint));
+                return self.say("tls", Verdict::Unknown, false, error.to_string(), hint);
+            }
         };
         let Some(first) = seen.chain.iter().min_by_key(|line| line.not_after) else { return };
         self.learnt.private_ca = seen.verified_by.starts_with("ca:");
         let ends = format!("{} ends {}", first.subject, age(first.not_after, self.plan.now));
         match &seen.error {
             Some(error) => {
-                let hint = "a private CA? give its certificate with `ca:`; expired? renew it".to_owned();
+                let hint = if speaks_no_tls(error) {
+                    plain_endpoint(endpoint)
+                } else {
+                    "a private CA? give its certificate with `ca:`; expired? renew it".to_owned()
+                };
                 self.say("tls", Verdict::Failed, true, format!("{error}; {ends}"), Some(hint));
             }
             None => self.say("tls", Verdict::Proven, true, format!("vouched for by {}; {ends}", seen.verified_by), None),
@@ -123,6 +131,10 @@ impl Probe<'_> {
             Err(StoreError::NoSuchUpload { .. }) => {
                 self.say("may-write", Verdict::Proven, false, "this key may write (NoSuchUpload for a made-up upload)", None);
             }
+            // A key that is there to read needs no more, and is better without.
+            Err(StoreError::AccessDenied { .. }) if own.is_none() => {
+                self.say("may-write", Verdict::Proven, false, "the reading key may only read, as it should", None);
+            }
             Err(error @ StoreError::AccessDenied { .. }) => {
                 self.say("may-write", Verdict::Failed, false, "this key may only read", error_hint(&error));
             }
@@ -175,7 +187,7 @@ fn lifecycle_words(rules: &[LifecycleRule]) -> String {
         .filter_map(|rule| rule.expire_days.map(|days| format!("\"{}\" after {days} d", rule.prefix)))
         .collect();
     if expiring.is_empty() {
-        return format!("{} rules, none of which ends objects", rules.len());
+        return format!("{} rules, none of which ends objects", many(rules.len(), "rule"));
     }
     format!("objects end below {}", expiring.join(", "))
 }

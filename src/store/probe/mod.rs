@@ -151,10 +151,12 @@ impl Probe<'_> {
         let why = match (reachable, self.plan.read_only, has_prefix) {
             (false, _, _) => "not tried: the store does not answer a list",
             (_, true, _) => "not tried: nothing is to be written",
-            _ => "not tried: no prefix of our own is configured",
+            _ => "not tried: only the reading key is configured",
         };
-        let hint = (reachable && !self.plan.read_only)
-            .then(|| format!("add `own: {{…, prefix: dalsegno/}}` to store {}", self.store.id()));
+        let hint = (reachable && !self.plan.read_only).then(|| {
+            let keys = "access-key-id: …, secret-access-key: …, prefix: dalsegno/";
+            format!("set own: to probe writing: own: {{{keys}}} below stores.{}", self.store.id())
+        });
         self.steps.push(Step { step: "write", verdict: Verdict::Unknown, essential: false, seen: why.to_owned(), hint });
     }
 

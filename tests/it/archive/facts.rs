@@ -1,7 +1,7 @@
-use dalsegno::archive::{ArchiveKey, Catalogue, Compression, SegmentFault, SegmentName, SegmentSize, segment_key};
+use dalsegno::archive::{ArchiveKey, Catalogue, Compression, SegmentFault, SegmentName, SegmentSize, WalHeader, segment_key};
 use dalsegno::domain::{ArchiveFact, ArchivePlace, BackupStatus, Prefix, StoreId, Subject, SubjectKind};
 
-use super::builder::{Archive, at, segment};
+use super::builder::{Archive, SIZE, at, segment};
 
 fn fact_of(archive: &Archive, known: &[&str]) -> ArchiveFact {
     let place = ArchivePlace {
@@ -126,6 +126,53 @@ fn the_segments_whose_headers_prove_most_are_asked_for() {
     archive.catalogue.note_header(name, compression, None, Err(fault));
     assert!(!archive.catalogue.headers_wanted().iter().any(|(other, _)| *other == name));
     assert_eq!(fact_of(&archive, &[]).malformed_objects.len(), 1);
+}
+
+#[test]
+fn a_segment_that_was_there_at_an_earlier_look_is_lost_and_not_late() {
+    let listed =
+        |numbers: &[u64]| Archive::new().wal(1, 5..=6).backup("20261130T020000", 1, 5, 5).wal(1, numbers.iter().copied());
+    let seen_before = |archive: &Archive| fact_of(archive, &[]).gaps.iter().map(|gap| gap.seen_before).collect::<Vec<_>>();
+    let first = listed(&[7, 8, 9]);
+    let mut second = listed(&[7, 9, 10, 12]);
+    assert_eq!(seen_before(&second), [false, false], "without memory nobody can tell");
+    second.catalogue.carry_over(first.catalogue);
+    assert_eq!(seen_before(&second), [true, false], "8 was there, 11 never was");
+    // It stays lost at the pass after, and is forgotten when it comes back.
+    let text = serde_json::to_string(&second.catalogue).unwrap();
+    let mut third = listed(&[7, 9, 10, 12]);
+    third.catalogue.carry_over(serde_json::from_str(&text).unwrap());
+    assert_eq!(seen_before(&third), [true, false]);
+    let mut fourth = listed(&[7, 8, 9, 10, 12]);
+    fourth.catalogue.carry_over(third.catalogue);
+    assert_eq!(seen_before(&fourth), [false]);
+}
+
+#[test]
+fn a_header_of_an_older_timeline_is_right_only_where_that_one_was_left() {
+    let header = |timeline: u32, number: u64| WalHeader {
+        magic: 0xD110,
+        timeline,
+        page_address: dalsegno::archive::Lsn(number * SIZE.bytes()),
+        system_id: dalsegno::domain::SystemId(7),
+        segment_size: SIZE,
+        block_size: 8192,
+    };
+    // Timeline 1 was left inside of segment 0xD.
+    let told = |timeline: u32, number: u64, known: bool| {
+        let mut archive = Archive::new().wal(1, 5..=12).backup("20261130T020000", 1, 5, 5).wal(2, 13..=20);
+        if known {
+            archive = archive.history(2, "1\t0/D000100\tx\n");
+        }
+        let head = header(timeline, number);
+        archive.catalogue.note_header(segment(2, number), Compression::Gzip, None, Ok(head));
+        fact_of(&archive, &[]).malformed_objects
+    };
+    assert!(told(2, 13, true).is_empty() && told(1, 13, true).is_empty());
+    let (key, why) = told(1, 14, true).pop().unwrap();
+    assert_eq!(key, segment_key(segment(2, 14), Compression::Gzip));
+    assert!(why.contains("timeline 1") && why.contains("says 2"), "{why}");
+    assert!(told(1, 14, false).is_empty(), "without the history nobody can tell");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use dalsegno::app::rights;
 use lab::kube::{BY_HAND, Cluster};
 use serde_json::{Value, json};
 
+use super::guide;
 use super::pod::{self, Pod};
-use super::render::{chart, documents, helm};
+use super::render::{chart, documents, helm, root};
 use crate::home::stage::{Said, Site};
 
 /// The control plane, or nothing and a visible line.
@@ -61,7 +62,7 @@ async fn installed(cluster: &Cluster, namespace: &str, values: &Value) -> Vec<Va
     let file = folder.path().join("values.yaml");
     std::fs::write(&file, values.to_string()).unwrap();
     let output = Command::new(helm)
-        .args(["template", "d", "--namespace", namespace, "--values"])
+        .args(["template", "d", "--kube-version", "1.36.0", "--namespace", namespace, "--values"])
         .arg(&file)
         .arg(chart())
         .output()
@@ -78,6 +79,8 @@ async fn installed(cluster: &Cluster, namespace: &str, values: &Value) -> Vec<Va
 async fn a_pass_of_the_cronjobs_pod_is_whole_and_each_right_that_is_taken_away_is_named() {
     let (Some(_), Some(cluster), Some(site)) = (helm(), cluster().await, Site::new("chart").await) else { return };
     let namespace = cluster.fresh_namespace(&format!("{BY_HAND}chart")).await.unwrap();
+    // What is not installed is not asked for.
+    cluster.install_kind("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules", true).await.unwrap();
     installed(cluster, &namespace, &values(&site, "cronjob")).await;
     // The CronJob's controller looks each minute.
     let made = pod::made(cluster, &namespace, Duration::from_secs(130)).await;
@@ -233,4 +236,50 @@ async fn may(client: &kube::Client, group: &str, resource: &str, verb: &str, nam
     let api: kube::Api<SelfSubjectAccessReview> = kube::Api::all(client.clone());
     let answer = api.create(&kube::api::PostParams::default(), &review).await.unwrap();
     answer.status.is_some_and(|status| status.allowed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_to_the_cronjob_holds_word_for_word() {
+    let (Some(helm), Some(cluster), Some(site)) = (helm(), cluster().await, Site::new("chart").await) else { return };
+    if Command::new("kubectl").args(["version", "--client"]).output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "kubectl is absent");
+        eprintln!("SKIPPED chart: kubectl is absent");
+        return;
+    }
+    let text = guide::page("cronjob.md")
+        .replace("https://ACCOUNT.r2.cloudflarestorage.com", &site.endpoint)
+        .replace("dr-own", &site.bucket)
+        .replace("REGISTRY/dalsegno", "registry.lan/dalsegno");
+    let blocks = guide::blocks(&text);
+    let mut reader = guide::Reader::new();
+    std::os::unix::fs::symlink(helm, reader.path().join("helm")).unwrap();
+    std::os::unix::fs::symlink(root().join("deploy"), reader.path().join("deploy")).unwrap();
+    let values = blocks.iter().find(|(language, block)| language == "yaml" && block.starts_with("# values.yaml")).unwrap();
+    std::fs::write(reader.path().join("values.yaml"), &values.1).unwrap();
+    reader.set("KUBECONFIG", cluster.kubeconfig().to_str().unwrap());
+    let keys = [
+        ("R2_READ_ID", "LABKEYREADER"),
+        ("R2_READ_KEY", "lab-secret-of-reader"),
+        ("R2_OWN_ID", "LABKEYADMIN"),
+        ("R2_OWN_KEY", "lab-secret-of-admin"),
+    ];
+    for (name, value) in
+        keys.into_iter().chain([("AWS_ACCESS_KEY_ID", "LABKEYADMIN"), ("AWS_SECRET_ACCESS_KEY", "lab-secret-of-admin")])
+    {
+        reader.set(name, value);
+    }
+    let mut ran = 0;
+    for (_, block) in blocks.iter().filter(|(language, _)| language == "sh") {
+        let (exit, said) = reader.run(block, reader.path().to_owned());
+        assert_eq!(exit, 0, "{block}\n{said}");
+        ran += 1;
+        if block.contains("create job") {
+            // No container runs here: the Job's pod is run as a process.
+            let made = pod::made(cluster, "dalsegno", Duration::from_secs(30)).await;
+            let said = Pod::of(cluster, &made).await.run(&[]);
+            assert_eq!(said.exit, 0, "{said:?}");
+        }
+    }
+    assert_eq!(ran, 5, "every block was run");
+    assert_eq!(site.head().await["serial"], 1);
 }

@@ -22,34 +22,34 @@ pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
     found
 }
 
-fn page(name: &str) -> String {
+pub(super) fn page(name: &str) -> String {
     std::fs::read_to_string(root().join("docs/guide").join(name)).unwrap()
 }
 
 /// A shell with the program in its path.
-struct Reader {
+pub(super) struct Reader {
     folder: Folder,
     env: Vec<(String, String)>,
 }
 
 impl Reader {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = Folder::new("reader").unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dalsegno"), folder.path().join("dalsegno")).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dalsegno"), folder.path().join("kubectl-dalsegno")).unwrap();
         Self { folder, env: Vec::new() }
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    fn set(&mut self, name: &str, value: &str) {
+    pub(super) fn set(&mut self, name: &str, value: &str) {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
     /// Runs a block; gives what it said.
-    fn run(&self, block: &str, within: PathBuf) -> (i32, String) {
+    pub(super) fn run(&self, block: &str, within: PathBuf) -> (i32, String) {
         let path = format!("{}:{}", self.path().display(), std::env::var("PATH").unwrap_or_default());
         let output = Command::new("sh")
             .args(["-euc", block])

@@ -17,7 +17,7 @@ fn texts() -> Vec<(&'static str, String)> {
         ("templates.yaml", "a: {{ .Values.x }} {{- if x }}\nb: '{{`x`}}' {% raw %}\n".to_owned()),
         ("spaces.yaml", "  begins: with spaces\n\n\nends: with lines\n\n\n".to_owned()),
         ("nothing-at-the-end.yaml", "a: b".to_owned()),
-        ("tabs.yaml", "\ta\t: \"b\\n\" \\ 'c' \u{00e9}\u{20ac}\u{1f512} <&> \u{2028} #x\n--- \n... \n".to_owned()),
+        ("tabs.yaml", "\ta\t: \"b\\n\" \\ 'c' \u{00e9}\u{20ac}\u{1f512} <&> \u{2028} #\u{85} \u{2029}x\n--- \n... \n".to_owned()),
         ("returns.yaml", "a: b\r\nc: d\r\n".to_owned()),
     ]
 }
@@ -64,7 +64,7 @@ fn envsubst(helm: &std::path::Path) -> Option<String> {
     let file = folder.path().join("values.yaml");
     std::fs::write(&file, values()).unwrap();
     let rendered = Command::new(helm)
-        .args(["template", "own", "--namespace", "backup", "--values"])
+        .args(["template", "own", "--kube-version", "1.30.0", "--namespace", "backup", "--values"])
         .arg(&file)
         .arg(super::render::chart())
         .output()

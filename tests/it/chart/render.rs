@@ -24,7 +24,7 @@ pub(super) fn rendered(helm: &Path, values: &str) -> Result<Vec<Value>, String> 
     let file = folder.path().join("values.yaml");
     std::fs::write(&file, values).unwrap();
     let mut command = Command::new(helm);
-    command.args(["template", "own", "--namespace", "backup", "--values"]).arg(&file).arg(chart());
+    command.args(["template", "own", "--kube-version", "1.30.0", "--namespace", "backup", "--values"]).arg(&file).arg(chart());
     // Nothing of the machine's own helm is read.
     let output = command.env("HELM_CONFIG_HOME", folder.path()).env("HELM_DATA_HOME", folder.path()).output().unwrap();
     if !output.status.success() {

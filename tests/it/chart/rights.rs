@@ -146,7 +146,9 @@ fn rights_in(documents: &[Value]) -> BTreeSet<String> {
     about
         .map(|document| {
             let metadata = &document["metadata"];
-            let content = json!([document["rules"], document["roleRef"], document["subjects"]]);
+            let mut rules = document["rules"].as_array().cloned().unwrap_or_default();
+            rules.sort_by_key(ToString::to_string);
+            let content = json!([rules, document["roleRef"], document["subjects"]]);
             format!("{} {} {} {content}", document["kind"], metadata["namespace"], metadata["name"])
         })
         .collect()

@@ -153,7 +153,16 @@ fn helm_finds_nothing_to_say_against_the_chart() {
     let Some(helm) = helm() else { return };
     for mode in ["cronjob", "daemon"] {
         let output = std::process::Command::new(&helm)
-            .args(["lint", "--strict", "--set", "existingConfigMap=x", "--set", &format!("mode={mode}")])
+            .args([
+                "lint",
+                "--strict",
+                "--kube-version",
+                "1.30.0",
+                "--set",
+                "existingConfigMap=x",
+                "--set",
+                &format!("mode={mode}"),
+            ])
             .arg(chart())
             .output()
             .unwrap();

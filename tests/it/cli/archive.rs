@@ -3,8 +3,8 @@
 use dalsegno::cli::archive::{Command, Looked, Which, audit, damage, list, show, windows};
 use dalsegno::cli::{Format, Out, archive::Audited};
 use dalsegno::domain::{
-    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, Denied, EndOfWal, ExitCode, FactKind, Gap, Keep, Prefix, SegmentSeen,
-    StoreId, Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
+    ArchiveFact, ArchivePlace, BackupStatus, BaseBackup, Control, Denied, EndOfWal, ExitCode, FactKind, Gap, Keep, Prefix,
+    SegmentSeen, StoreId, Subject, SubjectKind, SystemId, SystemSeen, WalGap, Window,
 };
 use jiff::Timestamp;
 
@@ -98,6 +98,7 @@ fn broken() -> ArchiveFact {
         count: 3,
         cuts_newest: true,
         later_written: None,
+        seen_before: false,
     });
     archive.windows[0].broken_at = Some("000000010000000000000020".into());
     archive.systems.push(SystemSeen { system_id: SystemId(7), seen_in: vec!["wals/x".into()], newest: None });
@@ -124,7 +125,11 @@ fn a_list_names_backups_and_the_range_of_wal() {
 #[test]
 fn windows_say_how_long_and_where_they_are_broken() {
     let whole = windows(&[healthy()], now(), &out());
-    assert!(whole.contains("2026-11-30T14:58:00Z") && whole.contains("5 h") && !whole.contains("broken"), "{whole}");
+    assert!(whole.contains("2026-11-30T14:58:00Z (2 min ago)") && whole.contains("5 h") && !whole.contains("broken"), "{whole}");
+    assert!(whole.contains("The last commit in it may be earlier"), "{whole}");
+    // What a person copies into `drill --target` is there without asking for more.
+    let narrow = windows(&[healthy()], now(), &Out::plain(Format::Table, 160));
+    assert!(narrow.contains("2026-11-30T09:12:00Z"), "{narrow}");
     assert!(windows(&[broken()], now(), &out()).contains("broken: 000000010000000000000020 missing"));
     let mut none = healthy();
     none.windows.clear();
@@ -132,14 +137,34 @@ fn windows_say_how_long_and_where_they_are_broken() {
 }
 
 #[test]
+fn of_an_empty_place_is_said_what_lies_beside_and_what_to_check() {
+    let mut empty = healthy();
+    (empty.objects, empty.segments, empty.bytes) = (0, 0, 0);
+    (empty.oldest_segment, empty.newest_segment) = (None, None);
+    empty.backups.clear();
+    empty.windows.clear();
+    let shown = "the listing of cnpg answered 1 folders: cnpg/keycloak-db/; nothing lies under cnpg/db/";
+    let beside = Control { subject: empty.subject.clone(), shown: shown.to_owned() };
+    let looked = Looked { archives: vec![empty], controls: vec![beside], ..Looked::default() };
+    for make in [Command::List, Command::Windows] {
+        let (out, heard) = (Out::plain(Format::Wide, 200), command(make));
+        let text = dalsegno::cli::archive::text(&heard, &looked, now(), &out);
+        assert!(text.contains(shown) && text.contains("archive.prefix and archive.server of postgres.db"), "{text}");
+    }
+    let full = Looked { archives: vec![healthy()], ..Looked::default() };
+    let text = dalsegno::cli::archive::text(&command(Command::List), &full, now(), &out());
+    assert!(!text.contains("hint"), "{text}");
+}
+
+#[test]
 fn an_audit_names_each_damage_and_its_twin_nothing() {
     assert!(damage(&healthy()).is_empty());
     let found = damage(&broken());
     assert_eq!(found.iter().map(|one| one.kind).collect::<Vec<_>>(), ["gap", "system"]);
-    let looked = Looked { archives: vec![broken()], gaps: Vec::new() };
+    let looked = Looked { archives: vec![broken()], ..Looked::default() };
     let text = audit(&Audited { damage: found, looked: &looked }, &out());
     assert!(text.contains("000000010000000000000020..000000010000000000000022") && text.contains("2 things"), "{text}");
-    let looked = Looked { archives: vec![healthy()], gaps: Vec::new() };
+    let looked = Looked { archives: vec![healthy()], ..Looked::default() };
     assert!(audit(&Audited { damage: Vec::new(), looked: &looked }, &out()).contains("no damage found in 251 objects"));
 }
 
@@ -155,7 +180,7 @@ fn the_exit_tells_damage_from_could_not_look() {
         hint: "set ca".into(),
     };
     let exit = |archives: Vec<ArchiveFact>, gaps: Vec<Gap>, command: &Command| {
-        show(command, &Looked { archives, gaps }, now(), &quiet).unwrap()
+        show(command, &Looked { archives, gaps, ..Looked::default() }, now(), &quiet).unwrap()
     };
     let audit = command(Command::Audit);
     assert_eq!(exit(vec![healthy()], Vec::new(), &audit), ExitCode::Fine);

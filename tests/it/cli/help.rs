@@ -44,6 +44,9 @@ help_of! {
     history: cli::history::Args,
     show: cli::show::Args,
     config: cli::config::Args,
+    ack: cli::ack::Args,
+    acks: cli::ack::ListArgs,
+    notify: cli::notify::Args,
 }
 
 #[test]

@@ -3,4 +3,5 @@
 mod archive;
 mod commands;
 mod help;
+mod newcomer;
 mod talk;

@@ -1,5 +1,6 @@
 //! The pass with a real ledger and observers of the test's own; the screens as snapshots.
 
+mod doctor;
 mod look;
 mod outcome;
 pub(crate) mod pass;

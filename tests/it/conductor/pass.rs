@@ -290,6 +290,7 @@ pub(crate) fn evidence(run: dalsegno::domain::RunId) -> dalsegno::domain::Eviden
         format: EVIDENCE_FORMAT,
         run,
         site: "home".into(),
+        host: "bench".into(),
         subject: db("app"),
         runbook: "pg-restore".into(),
         runbook_sha256: "00".repeat(32),

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dalsegno::conductor::Notify;
 use dalsegno::domain::{Fact, Secret, Severity};
-use dalsegno::notify::{Channel, Heartbeat};
+use dalsegno::notify::{Channel, Heartbeat, Means};
 use dalsegno::tap::{CallError, FailureKind, HttpAnswer, HttpCalls, HttpRequest};
 
 use super::scene::{Site, answers, archive, codes, later, now, store, the_archive, the_store};
@@ -46,13 +46,9 @@ async fn site(status: u16) -> (Site, Arc<Wire>, Arc<super::scene::Told>) {
     let wire = Arc::new(Wire::default());
     *wire.webhook_status.lock().unwrap() = status;
     site.notify = Some(Notify {
-        channels: vec![Channel {
-            name: "ops".into(),
-            url: Secret::new("https://hooks.invalid/tokentoken".into()),
-            at_least: Severity::Warning,
-        }],
+        channels: vec![Channel::webhook("ops", Secret::new("https://hooks.invalid/tokentoken".into()), Severity::Warning)],
         heartbeat: Some(Heartbeat { url: Secret::new("https://beat.invalid/uuid-uuid".into()) }),
-        http: wire.clone(),
+        means: Means { http: wire.clone(), kube: std::collections::BTreeMap::new(), site: "home".into() },
     });
     (site, wire, archive)
 }
@@ -69,14 +65,15 @@ async fn a_healthy_pass_says_nothing_and_its_heart_beats() {
     let (site, wire, _) = site(200).await;
     site.pass(now()).await;
     let calls = wire.taken();
-    assert_eq!(calls.len(), 1, "{calls:?}");
-    assert_eq!((calls[0].0.as_str(), calls[0].1.as_str()), ("heartbeat", ""));
+    let called: Vec<_> = calls.iter().map(|(name, path, _)| (name.as_str(), path.as_str())).collect();
+    assert_eq!(called, [("heartbeat", "/start"), ("heartbeat", "")]);
 }
 
-/// The path that the heartbeat was called with.
+/// The path that the heartbeat was called with at the end of a pass.
 fn beat(wire: &Wire) -> String {
     let calls = wire.taken();
-    let (_, path, _) = calls.iter().find(|(name, ..)| name == "heartbeat").unwrap_or_else(|| panic!("no heartbeat in {calls:?}"));
+    let (_, path, _) =
+        calls.iter().rfind(|(name, ..)| name == "heartbeat").unwrap_or_else(|| panic!("no heartbeat in {calls:?}"));
     path.clone()
 }
 
@@ -155,4 +152,130 @@ async fn a_channel_that_refuses_for_good_is_a_finding_until_it_takes_a_message()
         site.pass(later(minutes)).await;
     }
     assert!(!open(site.ledger.open_findings().await.unwrap()));
+}
+
+fn webhooks(wire: &Wire) -> Vec<String> {
+    wire.taken().into_iter().filter(|(name, ..)| name == "webhook ops").map(|(_, _, body)| body).collect()
+}
+
+fn whole() -> super::scene::Does {
+    answers(vec![Fact::Archive(Box::new(super::scene::archive("app"))), Fact::Store(Box::new(store()))])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_flaps_over_an_hour_of_passes_is_said_three_times_at_most_and_the_record_has_all_of_it() {
+    let (site, wire, archive) = site(200).await;
+    let mut said = Vec::new();
+    for pass in 0..12 {
+        archive.then(if pass % 2 == 0 { empty() } else { whole() });
+        site.pass(later(pass * 5)).await;
+        said.extend(webhooks(&wire));
+    }
+    assert_eq!(said.len(), 3, "new, cleared, comes and goes: {said:?}");
+    assert!(said[2].contains("comes and goes"), "{}", said[2]);
+    let runs = site.ledger.history(&dalsegno::ledger::HistoryFilter::default()).await.unwrap();
+    assert_eq!(runs.iter().map(|run| run.new).sum::<i64>(), 6, "every return is recorded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acknowledged_critical_calls_nobody_and_the_heart_beats() {
+    let (site, wire, archive) = site(200).await;
+    archive.then(empty());
+    site.pass(now()).await;
+    assert_eq!(beat(&wire), "/fail");
+    let finding = site.ledger.open_findings().await.unwrap().remove(0).finding;
+    let ack = dalsegno::domain::Ack {
+        key: finding.key(),
+        severity: finding.severity,
+        reason: "the archive is being moved".into(),
+        author: "vera".into(),
+        made_at: later(1),
+        until: later(60),
+    };
+    site.ledger.acknowledge(&ack).await.unwrap();
+    let outcome = site.pass(later(5)).await;
+    assert_eq!(beat(&wire), "");
+    assert_eq!(outcome.exit, dalsegno::domain::ExitCode::Findings, "an acknowledgement is about people, not about the truth");
+    site.pass(later(65)).await;
+    let calls = wire.taken();
+    assert!(
+        calls.iter().any(|(name, _, body)| name == "webhook ops" && body.contains("STILL critical") && body.contains("vera")),
+        "{calls:?}"
+    );
+    assert!(calls.iter().any(|(name, path, _)| name == "heartbeat" && path == "/fail"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_that_is_no_longer_configured_is_not_said_to_be_repaired() {
+    let (mut site, wire, archive) = site(200).await;
+    archive.then(empty());
+    site.pass(now()).await;
+    wire.taken();
+    site.looks.retain(|look| look.observer.name().0 != "postgres/app");
+    site.expected.rests_on.clear();
+    let outcome = site.pass(later(5)).await;
+    let said = webhooks(&wire);
+    assert!(said.iter().any(|body| body.contains("no longer configured")), "{said:?}");
+    assert!(
+        outcome.changes.iter().any(|change| matches!(
+            change,
+            dalsegno::domain::Change::Cleared { why: dalsegno::domain::Ended::NotConfigured, .. }
+        ))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_that_takes_nothing_for_an_hour_is_a_finding_and_its_messages_keep_their_order() {
+    let (site, wire, archive) = site(503).await;
+    archive.then(empty());
+    let first = site.pass(now()).await;
+    assert!(!codes(&first).contains(&"notification-undeliverable"));
+    archive.then(whole());
+    site.pass(later(30)).await;
+    let late = site.pass(later(70)).await;
+    assert!(codes(&late).contains(&"notification-undeliverable"), "{:?}", codes(&late));
+    assert_eq!(late.exit, dalsegno::domain::ExitCode::Findings);
+    wire.taken();
+    *wire.webhook_status.lock().unwrap() = 200;
+    site.pass(later(200)).await;
+    let said = webhooks(&wire);
+    let words: Vec<&str> = said.iter().map(|body| if body.contains("NEW critical") { "new" } else { "cleared" }).collect();
+    assert_eq!(words[..2], ["new", "cleared"], "in the order in which they came: {said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metrics_of_a_pass_tell_of_that_pass() {
+    let (mut site, _, archive) = site(200).await;
+    archive.then(empty());
+    let file = site.folder.path().join("dalsegno.prom");
+    let way = dalsegno::notify::Way::File { path: file.clone() };
+    let channel = Channel { name: "metrics-file".into(), at_least: Severity::Warning, way };
+    site.notify.as_mut().unwrap().channels.push(channel);
+    for minutes in [0, 5] {
+        site.pass(later(minutes)).await;
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains("code=\"wal-without-base-backup\""), "{text}");
+        let samples = lab::exposition::parse(&text).unwrap();
+        let end = samples.iter().find(|sample| sample.name == "dalsegno_pass_last_end_timestamp_seconds").unwrap().value;
+        let began = later(minutes).as_second() as f64;
+        assert!(end >= began && end < began + 60.0, "{end} is of another pass than {began}");
+    }
+    let kept = site.ledger.channels().await.unwrap();
+    assert!(kept.iter().all(|channel| channel.waiting == 0), "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trying_channels_out_names_each_and_leaves_no_trace() {
+    let (site, wire, _) = site(404).await;
+    let notify = site.notify.as_ref().unwrap();
+    let tried = dalsegno::conductor::try_channels(notify, "home", None, now()).await.unwrap();
+    let took: Vec<_> = tried.iter().map(|tried| (tried.channel.as_str(), tried.took)).collect();
+    assert_eq!(took, [("ops", false), ("heartbeat", true)]);
+    assert!(tried[0].why.as_deref().unwrap().contains("404"));
+    *wire.webhook_status.lock().unwrap() = 200;
+    let tried = dalsegno::conductor::try_channels(notify, "home", Some("ops"), now()).await.unwrap();
+    assert!(tried.len() == 1 && tried[0].took);
+    let unknown = dalsegno::conductor::try_channels(notify, "home", Some("pager"), now()).await.unwrap_err();
+    assert_eq!(unknown, ["ops", "heartbeat"]);
+    assert!(site.ledger.waiting().await.unwrap().is_empty() && site.ledger.open_findings().await.unwrap().is_empty());
 }

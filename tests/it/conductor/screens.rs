@@ -2,9 +2,9 @@
 
 use dalsegno::cli::{Format, Out, check, doctor, run, status};
 use dalsegno::conductor::{
-    Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept,
+    Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, Readiness, State, Status, Swept,
 };
-use dalsegno::domain::{Change, Clock, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within};
+use dalsegno::domain::{Change, Clock, Ended, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
 use jiff::SignedDuration;
 
@@ -36,7 +36,7 @@ fn hole() -> Finding {
         "wal-gap",
         Severity::Critical,
         db("keycloak-db"),
-        "3 segment(s) are missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
+        "3 segments missing although later ones are there, from 000000010000000000000051: no base backup can be recovered past it",
     )
 }
 
@@ -151,7 +151,7 @@ fn a_run_says_what_is_new_what_is_still_there_and_what_is_over() {
         changes: vec![
             Change::Still { finding: dark(), since: ago(300), severity_was: Some(Severity::Warning) },
             Change::New { finding: hole() },
-            Change::Cleared { finding: gone, since: ago(2000) },
+            Change::Cleared { finding: gone, since: ago(2000), why: Ended::Fixed },
         ],
         findings,
         bugs: vec![],
@@ -219,6 +219,11 @@ fn the_doctor_names_the_unreachable_first_with_the_fix() {
                 fixes: vec![],
             },
         ],
+        drills: Some(Readiness {
+            seen: vec!["PostgreSQL runs as user postgres".into()],
+            missing: vec![("the backup needs PostgreSQL 17; none was found".into(), "apt install postgresql-17".into())],
+            not_known: vec![],
+        }),
         exit: ExitCode::CouldNotLook,
     };
     insta::assert_snapshot!(doctor::table(&examination, &out()));

@@ -1,5 +1,6 @@
 //! Suite `config`: files and environment → settings, or all mistakes at once.
 
+mod channels;
 mod documents;
 mod mistakes;
 mod placeholders;

@@ -30,6 +30,7 @@ pub(crate) fn database() -> Drillable {
 pub(crate) fn ground<'a>(bench: &'a Bench, acts: &'a [&'a dyn dalsegno::domain::Act]) -> Ground<'a> {
     Ground {
         site: "home",
+        host: "bench",
         drills: &bench.drills,
         acts,
         guard: &|_, _| Permit::Yes,
@@ -198,7 +199,7 @@ fn parameters_that_are_wrong_or_unknown_are_all_told_at_once() {
     let error =
         ready(RunId::new(), &ground(&bench, &acts), &database(), &script("pg-restore").unwrap(), &given, None).unwrap_err();
     let text = error.to_string();
-    for part in ["yesterday", "never \"latest\"", "did you mean \"timeline\"?", "3 mistakes"] {
+    for part in ["yesterday", "never \"latest\"", "did you mean \"timeline\"?", "--target: ", "--timeline: ", "--set tmeline: "] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
@@ -220,7 +221,7 @@ fn subject_and_budgets_come_from_the_configuration_alone() {
         let given = BTreeMap::from([(name.to_owned(), Value::from(value))]);
         let error =
             ready(RunId::new(), &ground(&bench, &acts), &database(), &script("pg-restore").unwrap(), &given, None).unwrap_err();
-        assert!(error.to_string().contains(&format!("parameter {name}: cannot be set")), "{error}");
+        assert!(error.to_string().contains(&format!("--set {name}: cannot be set")), "{error}");
         assert_eq!(error.exit(), ExitCode::Usage);
     }
     // A runbook may be stricter than the configuration, and never laxer.

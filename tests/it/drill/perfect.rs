@@ -96,6 +96,7 @@ pub(crate) fn place() -> Place {
 pub(crate) fn declared() -> Declared {
     Declared {
         site: "home".into(),
+        host: "bench".into(),
         subject: SUBJECT.parse().unwrap(),
         place: place(),
         runbook: "pg-restore".into(),

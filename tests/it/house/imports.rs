@@ -33,7 +33,7 @@ const RULES: &[Rule] = &[
     ("drill", &["domain"], IMPURE),
     ("process", &[], NOT_PROCESS),
     ("yaml", &[], IMPURE),
-    ("tap", &["domain"], NONE),
+    ("tap", &["domain", "yaml"], NONE),
     ("store", &["domain", "tap"], &["sqlx"]),
     ("ledger", &["domain", "process"], &["aws_sdk_s3", "reqwest"]),
     ("notify", &["domain", "tap"], &["aws_sdk_s3", "sqlx"]),

@@ -11,6 +11,7 @@ pub(crate) fn evidence(run: RunId, name: &str, verdict: Verdict, ended: i64) -> 
         format: EVIDENCE_FORMAT,
         run,
         site: "home".into(),
+        host: "bench".into(),
         subject: subject(name),
         runbook: "pg-restore".into(),
         runbook_sha256: "ab".repeat(32),
@@ -88,7 +89,7 @@ async fn a_second_and_different_file_of_one_run_is_refused() {
     let error = ledger.take_in(&forged, "bb", at(61)).await.unwrap_err();
     assert!(matches!(error, LedgerError::EvidenceDiffers { .. }), "{error}");
     assert_eq!(error.exit(), ExitCode::Stuck);
-    assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().verdict, Verdict::Failed);
+    assert_eq!(ledger.last_drills().await.unwrap()[0].verdict, Verdict::Failed);
 }
 
 #[tokio::test]
@@ -124,7 +125,7 @@ async fn a_proof_holds_for_one_place_only() {
     let any = |_: &Evidence| true;
     let here = place();
     assert_eq!(ledger.last_proof(&subject("a"), Some(&here), &any).await.unwrap().unwrap().ended, at(0));
-    assert_eq!(ledger.last_drill(&subject("a")).await.unwrap().unwrap().ended, at(50));
+    assert_eq!(ledger.last_drills().await.unwrap()[0].ended, at(50));
     assert_eq!(ledger.last_drills().await.unwrap().len(), 1);
     let elsewhere = place_in("other");
     assert_eq!(ledger.last_proof(&subject("a"), Some(&elsewhere), &any).await.unwrap(), None);
@@ -148,4 +149,22 @@ async fn the_newest_proof_that_counts_and_the_newest_failure_are_found_behind_ne
     let nowhere = Evidence { restored: None, ..evidence(RunId::new(), "b", Verdict::Failed, 7) };
     ledger.take_in(&nowhere, "cc", at(8)).await.unwrap();
     assert_eq!(ledger.last_failed(&subject("b"), Some(&here)).await.unwrap().unwrap().ended, at(7));
+}
+
+#[tokio::test]
+async fn an_export_says_of_a_drill_where_it_ran_and_what_it_asked_of_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path()).await;
+    let made = Requests { class_a: 4, class_b: 140, ..Requests::default() };
+    let drilled = Evidence { host: "laptop".into(), requests: made, ..evidence(RunId::new(), "a", Verdict::Proven, 0) };
+    ledger.take_in(&drilled, "aa", at(1)).await.unwrap();
+    ledger.take_in(&drilled, "aa", at(2)).await.unwrap();
+    let mut written = Vec::new();
+    ledger.export(&mut written).await.unwrap();
+    let text = String::from_utf8(written).unwrap();
+    let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |table: &str| rows.iter().filter(|row| row["table"] == table).collect::<Vec<_>>();
+    assert_eq!(of("runs")[0]["host"], "laptop");
+    let requests = of("run_requests");
+    assert_eq!((requests.len(), &requests[0]["class_a"], &requests[0]["class_b"]), (1, &4.into(), &140.into()), "{text}");
 }

@@ -87,7 +87,12 @@ async fn findings_and_their_messages_are_kept_together() {
     let run = pass(&ledger, 0).await;
     let found = [finding("x", &subject("a"), Severity::Critical)];
     let tell = |committed: &Committed| {
-        vec![Message { channel: "ops".into(), key: format!("{run}/ops"), body: format!("{}", committed.changes.len()) }]
+        vec![Message {
+            channel: "ops".into(),
+            key: format!("{run}/ops"),
+            body: format!("{}", committed.changes.len()),
+            replaces: false,
+        }]
     };
     let committed = ledger.commit_findings_and_tell(run, at(0), &found, &|_| true, &tell).await.unwrap();
     assert_eq!(committed.queued, 1);

@@ -36,7 +36,8 @@ async fn child_that_writes_until_it_is_killed() {
         let run = pass(&ledger, number).await;
         println!("fact run {run}");
         let found = [finding(&format!("code-{number}"), &subject("a"), Severity::Critical)];
-        let tell = |_: &Committed| vec![Message { channel: "ops".into(), key: run.to_string(), body: "{}".into() }];
+        let tell =
+            |_: &Committed| vec![Message { channel: "ops".into(), key: run.to_string(), body: "{}".into(), replaces: false }];
         ledger.commit_findings_and_tell(run, at(number), &found, &|_| false, &tell).await.unwrap();
         println!("fact finding code-{number} {run}");
         let sample = Sample { subject: subject("a"), metric: "x_bytes".into(), value: 1.0, at: at(number) };

@@ -1,5 +1,6 @@
 //! The ledger: what was committed stays, what is damaged is refused.
 
+mod alerts;
 mod drills;
 mod findings;
 mod full;

@@ -23,7 +23,7 @@ fn word(change: &Change) -> String {
         Change::Still { finding, since, severity_was } => {
             format!("still {} since {since} was {severity_was:?}", finding.subject.name())
         }
-        Change::Cleared { finding, since } => format!("cleared {} since {since}", finding.subject.name()),
+        Change::Cleared { finding, since, .. } => format!("cleared {} since {since}", finding.subject.name()),
     }
 }
 

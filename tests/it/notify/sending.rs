@@ -2,28 +2,22 @@ use std::time::Duration;
 
 use dalsegno::domain::{Message, RunId, Severity};
 use dalsegno::ledger::{Ledger, RunKind};
-use dalsegno::notify::{Channel, GIVE_UP_AFTER, Next, Sent, message, next_attempt, send, undeliverable};
+use dalsegno::notify::{Channel, GIVE_UP_AFTER, Next, Sent, next_attempt, send, undeliverable};
 use dalsegno::process::Process;
-use dalsegno::tap::http::{LiveHttp, LiveHttpOptions};
 use jiff::{SignedDuration, Timestamp};
 
 use super::listener::{Answer, Listener};
-use super::{about, at, channel, new};
+use super::{at, channel, means, new, said};
 
 const LIMIT: Duration = Duration::from_secs(5);
 const PATH: &str = "/services/T0001234/B0001234/topsecrettoken";
 
-fn http() -> LiveHttp {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    LiveHttp::new(&LiveHttpOptions { proxies: false, ..LiveHttpOptions::default() }).unwrap()
-}
-
 fn a_message() -> Message {
-    Message { channel: "ops".into(), key: "run/ops".into(), body: "{\"text\":\"x\"}".into() }
+    Message { channel: "ops".into(), key: "run/ops".into(), body: "{\"text\":\"x\"}".into(), replaces: false }
 }
 
 async fn sent(url: &str, limit: Duration) -> Sent {
-    send(&http(), &channel(url, Severity::Info), &a_message(), at(0), limit).await
+    send(&means(), &channel(url, Severity::Info), &a_message(), at(0), limit).await
 }
 
 #[tokio::test]
@@ -117,7 +111,7 @@ fn pauses_grow_to_an_hour_honour_the_receiver_and_end() {
 /// Moves the outbox once, as a pass does; answers findings of channels that take nothing.
 async fn move_outbox(ledger: &Ledger, channel: &Channel, now: Timestamp) -> Vec<String> {
     for queued in ledger.claim(now, SignedDuration::from_secs(30), 50).await.unwrap() {
-        match send(&http(), channel, &queued.message, now, Duration::from_secs(1)).await {
+        match send(&means(), channel, &queued.message, now, Duration::from_secs(1)).await {
             Sent::Delivered => ledger.delivered(queued.id, now).await.unwrap(),
             Sent::Never { why } => ledger.given_up(queued.id, now, &why).await.unwrap(),
             Sent::Later { why, retry_after } => match next_attempt(queued.made_at, queued.attempts, now, retry_after) {
@@ -141,7 +135,7 @@ async fn a_message_survives_restarts_until_it_is_delivered_and_only_then_stops()
     let ledger = open(folder.path()).await;
     let run = RunId::new();
     ledger.begin(run, RunKind::Pass, at(0)).await.unwrap();
-    let made = message(&channel, &about(), &[new("wal-gap", "a", Severity::Critical)]).unwrap();
+    let made = said(&channel, &[new("wal-gap", "a", Severity::Critical)]).unwrap();
     ledger.queue(run, at(0), std::slice::from_ref(&made)).await.unwrap();
     move_outbox(&ledger, &channel, at(0)).await;
     ledger.close().await;

@@ -50,6 +50,7 @@ proptest! {
             count,
             cuts_newest: true,
             later_written: Some(ago(HOUR)),
+            seen_before: false,
         });
         let scene = Scene::of(Some(store()), vec![healthy(&other, first, 50, nights, 3), bad.clone()]);
         let finding = scene.only("wal-gap", Severity::Critical);

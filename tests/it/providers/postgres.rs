@@ -354,17 +354,17 @@ async fn an_audit_looks_at_everything_at_once() {
     let Some(bench) = Bench::new("postgres provider").await else { return };
     bench.wal(1, (1..=6).filter(|number| *number != 5)).await;
     bench.backup("20261130T090000", 1, 2).await;
-    let (by_names, gaps) = bench.provider().audit(&cx(), Depth::Names).await;
-    assert!(gaps.is_empty(), "{gaps:?}");
-    let by_names = by_names.unwrap();
-    assert_eq!((by_names.gaps.len(), by_names.systems[0].seen_in.len()), (1, 1));
-    let (with_headers, _) = bench.provider().audit(&cx(), Depth::Headers).await;
-    assert!(with_headers.unwrap().systems[0].seen_in.len() > 3);
+    let by_names = bench.provider().audit(&cx(), Depth::Names).await;
+    assert!(by_names.gaps.is_empty() && by_names.controls.is_empty(), "{by_names:?}");
+    let archive = fact(&by_names);
+    assert_eq!((archive.gaps.len(), archive.systems[0].seen_in.len()), (1, 1));
+    let with_headers = bench.provider().audit(&cx(), Depth::Headers).await;
+    assert!(fact(&with_headers).systems[0].seen_in.len() > 3);
     let cancelled = cx();
     cancelled.cancel.cancel();
-    let (nothing, gaps) = bench.provider().audit(&cancelled, Depth::Names).await;
-    assert!(nothing.is_none());
-    assert_eq!(gaps[0].why, Denied::Timeout);
+    let nothing = bench.provider().audit(&cancelled, Depth::Names).await;
+    assert!(nothing.facts.is_empty());
+    assert_eq!(nothing.gaps[0].why, Denied::Timeout);
 }
 
 #[tokio::test(flavor = "multi_thread")]

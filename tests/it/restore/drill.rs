@@ -20,6 +20,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const MAJOR: u32 = 15;
+/// Those that a suite may restore.
+const MAJORS: [u32; 4] = [MAJOR, 16, 17, 18];
 pub(crate) const PREFIX: &str = "cnpg";
 pub(crate) const SERVER: &str = "keycloak-db";
 
@@ -41,12 +43,16 @@ pub(crate) struct Archive {
 
 impl Archive {
     pub(crate) async fn of(wal: WalCompression, change: impl FnOnce(Options) -> Options) -> Self {
+        Self::of_major(MAJOR, wal, change).await
+    }
+
+    pub(crate) async fn of_major(major: u32, wal: WalCompression, change: impl FnOnce(Options) -> Options) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let weed = lab::seaweed::shared().await.unwrap();
         let bucket = weed.fresh_bucket().await.unwrap();
         let barman = Barman::new(weed.endpoint(), weed.keys().admin(), &bucket, PREFIX, SERVER).unwrap();
         let archiver = barman.archiver(wal).unwrap();
-        let options = change(Options::new(MAJOR).segment_mib(1).archive_command(archiver.command()));
+        let options = change(Options::new(major).segment_mib(1).archive_command(archiver.command()));
         let pg = Postgres::start(options).await.unwrap();
         Self { weed, bucket, barman, archiver, pg, wal }
     }
@@ -118,6 +124,18 @@ impl Archive {
     }
 }
 
+fn settings(folder: &Path, limits: Limits) -> RestoreSettings {
+    RestoreSettings {
+        folder: folder.to_owned(),
+        user: String::new(),
+        postgres_folders: MAJORS.iter().filter_map(|major| lab::Tool::Postgres(*major).find().ok()).collect(),
+        isolation: Isolation::Closed,
+        fence: true,
+        executable: env!("CARGO_BIN_EXE_dalsegno").into(),
+        limits,
+    }
+}
+
 /// One drill: its restorer, its folder, its run.
 pub(crate) struct Drill {
     pub(crate) restorer: Restorer,
@@ -142,16 +160,22 @@ impl Drill {
         drill
     }
 
+    /// As on a kernel without Landlock.
+    pub(crate) fn without_a_fence(subject: RestoreSubject) -> Self {
+        let kept = Folder::new("drills").unwrap();
+        let limits = Limits { retry_seconds: 3, stall_seconds: 10, reserve_bytes: 1 << 20, ..Limits::default() };
+        let mut drill = Self::by(RestoreSettings { fence: false, ..settings(kept.path(), limits) }, subject);
+        drill.kept_folder = Some(kept);
+        drill
+    }
+
     /// In a folder that outlives this process.
     pub(crate) fn at(folder: &Path, subject: RestoreSubject, limits: Limits) -> Self {
-        let settings = RestoreSettings {
-            folder: folder.to_owned(),
-            user: String::new(),
-            postgres_folders: lab::Tool::Postgres(MAJOR).find().ok().into_iter().collect(),
-            isolation: Isolation::Closed,
-            executable: env!("CARGO_BIN_EXE_dalsegno").into(),
-            limits,
-        };
+        Self::by(settings(folder, limits), subject)
+    }
+
+    fn by(settings: RestoreSettings, subject: RestoreSubject) -> Self {
+        let folder = settings.folder.clone();
         let run = RunId::new();
         let cx = Cx {
             run,
@@ -161,7 +185,6 @@ impl Drill {
             progress: Arc::new(Quiet),
         };
         let restorer = Restorer::new(settings, vec![subject]);
-        let folder = folder.to_owned();
         Self { restorer, folder, kept_folder: None, run, cx, receipts: BTreeMap::new(), intents: Vec::new() }
     }
 

@@ -17,6 +17,7 @@ pub(super) async fn taken_back(folder: &Path, run: RunId) -> Undone {
         user: String::new(),
         postgres_folders: Vec::new(),
         isolation: Isolation::Closed,
+        fence: true,
         executable: PathBuf::from("/bin/false"),
         limits: Limits::default(),
     };

@@ -204,3 +204,19 @@ async fn a_restored_configuration_has_no_say() {
     drill.finally().await;
     drill.leaves_nothing();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_fence_the_same_archive_is_shown_to_be_in_no_closed_sandbox() {
+    if !servers_are_here() {
+        return;
+    }
+    let archive = Archive::filled(WalCompression::Gzip, BaseCompression::Gzip).await;
+    let mut drill = Drill::without_a_fence(archive.subject().await);
+    let state = drill.run("end", None).await;
+    assert!(matches!(state, State::Done { .. }), "{state:?}");
+    assert_eq!(drill.output("recover", "isolation"), json!("none"));
+    let facts = drill.output("recover", "isolation_facts").to_string();
+    assert!(facts.contains("Landlock of Linux 6.2 is not there, or is switched off"), "{facts}");
+    drill.finally().await;
+    drill.leaves_nothing();
+}

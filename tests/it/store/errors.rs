@@ -128,7 +128,7 @@ async fn a_body_that_breaks_off_is_never_a_whole_object() {
 #[tokio::test]
 async fn a_store_that_ignores_the_range_is_caught() {
     let mock = Mock::start(|_| Reply::new(200, "0123456789").with("etag", "\"a\"")).await;
-    let error = mock.store().get_stream("k", 4, None).await.unwrap_err();
+    let error = mock.store().get_range("k", 4, 3).await.unwrap_err();
     assert!(matches!(error, StoreError::Malformed { .. }), "{error:?}");
 }
 
@@ -161,4 +161,39 @@ fn a_bad_endpoint_or_certificate_is_refused_before_any_request() {
         let error = Store::open(config).unwrap_err();
         assert!(matches!(error, StoreError::Config { .. }), "{pem:?}: {error:?}");
     }
+}
+
+#[tokio::test]
+async fn https_to_a_port_that_speaks_plain_http_is_told_so() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // What servers of plain http say to a TLS greeting.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let _ = socket.read(&mut [0; 512]).await;
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    });
+    let https = endpoint.replace("http://", "https://");
+    let store = Store::open(dalsegno::store::StoreConfig { attempts: 1, ..config(&https, "b") }).unwrap();
+    for error in [store.peek("").await.unwrap_err(), store.get("k", 9).await.unwrap_err()] {
+        assert!(matches!(error, StoreError::Tls { .. }), "{error:?}");
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(&format!("endpoint: {endpoint}")), "{hint}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_never_answered_is_not_asked_for_long_and_one_that_did_is() {
+    let nobody = Store::open(dalsegno::store::StoreConfig { attempts: 9, ..config("http://127.0.0.1:1", "b") }).unwrap();
+    let began = std::time::Instant::now();
+    assert!(matches!(nobody.peek("").await.unwrap_err(), StoreError::Refused { .. }));
+    assert!(began.elapsed() < Duration::from_secs(18), "{:?}", began.elapsed());
+    assert!(!nobody.has_answered());
+    let refusing = Mock::start(|_| Reply::error(403, "AccessDenied", "")).await;
+    let store = refusing.store();
+    store.peek("").await.unwrap_err();
+    assert!(store.has_answered(), "a refusal is an answer");
 }

@@ -199,3 +199,24 @@ async fn a_store_that_keeps_the_framing_of_a_trailer_is_caught() {
     assert_eq!(verdict(&report, "conditional-put"), Verdict::Proven);
     assert_eq!(verdict(&report, "multipart"), Verdict::Failed);
 }
+
+#[tokio::test]
+async fn a_key_to_read_with_is_not_told_to_get_more_and_how_to_probe_writing_is_said() {
+    let mock = Mock::start(|asked| match asked.method.as_str() {
+        "PUT" => Reply::error(403, "AccessDenied", ""),
+        "GET" if asked.query.contains("list-type") => super::mock::list_page(&[], true, None),
+        _ => Reply::error(501, "NotImplemented", ""),
+    })
+    .await;
+    let reading = StoreConfig { own_prefix: None, ..mock.config() };
+    let report = Store::open(reading).unwrap().probe(&plan()).await;
+    let step = |name: &str| report.steps.iter().find(|step| step.step == name).unwrap();
+    assert_eq!((step("may-write").verdict, &step("may-write").hint), (Verdict::Proven, &None));
+    assert_eq!(step("write").verdict, Verdict::Unknown);
+    assert!(step("write").hint.as_deref().unwrap().starts_with("set own: to probe writing"), "{:?}", step("write"));
+    assert!(!format!("{report:?}").contains("grant s3:PutObject"), "{report:#?}");
+    // Its twin is a key that was given to write with, and may not.
+    let own = mock.store().probe(&plan()).await;
+    assert_eq!(verdict(&own, "may-write"), Verdict::Failed);
+    assert!(format!("{own:?}").contains("grant s3:PutObject"), "{own:#?}");
+}

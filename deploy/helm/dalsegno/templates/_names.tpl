@@ -43,3 +43,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "dalsegno.configmap" -}}
 {{- default (printf "%s-config" (include "dalsegno.fullname" .)) .Values.existingConfigMap -}}
 {{- end }}
+{{- /* A text as a JSON string, which is YAML too; but what YAML 1.1 takes for line breaks and JSON does not is escaped. */}}
+{{- define "dalsegno.text" -}}
+{{- toJson . | replace "\u0085" "\\u0085" | replace "\u2028" "\\u2028" | replace "\u2029" "\\u2029" -}}
+{{- end }}

@@ -55,7 +55,7 @@ volumes:
   - name: secret-{{ .name }}
     secret:
       secretName: {{ .secret }}
-      defaultMode: 0440
+      defaultMode: 288 # 0440: octal numbers are read differently by YAML 1.1 and 1.2
   {{- end }}
   - name: state
     {{- if eq .Values.ledger.home "volume" }}

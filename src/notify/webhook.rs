@@ -10,53 +10,62 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::text::{Line, Told, lines, text, title};
+use super::text::{text, title};
 use super::{About, Channel};
-use crate::domain::{Change, Message, Severity};
+use crate::domain::{Notice, Secret, Severity, alert_key};
+use crate::tap::HttpRequest;
+use crate::tap::http::Base;
 
 /// The whole body is never larger: ntfy takes twice its message limit of 4096 bytes.
 pub const BODY_BYTES: usize = 8000;
 /// The text is never longer, in bytes: Discord refuses 2000 characters and more.
 const TEXT_BYTES: usize = 1900;
 
-/// One change for machines.
+/// One notice for machines.
 #[derive(Serialize)]
 struct Entry<'a> {
+    key: String,
     change: &'static str,
     severity: &'static str,
     code: &'a str,
     subject: String,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    dependents: &'a [String],
 }
 
-/// The message of a pass for a channel; `None` when nothing that it wants to know changed.
-pub fn message(channel: &Channel, about: &About, changes: &[Change]) -> Option<Message> {
-    let lines = lines(changes, channel.at_least);
-    if lines.is_empty() {
-        return None;
-    }
-    let key = format!("{}/{}", about.run, channel.name);
+/// The body of a message. `key` is that of the message.
+pub(super) fn body(channel: &Channel, about: &About, notices: &[&Notice], key: &str) -> String {
     let mut budget = TEXT_BYTES;
     loop {
-        let body = with_entries(body(channel, about, &lines, &key, budget), &lines);
+        let body = with_entries(whole(channel, about, notices, key, budget), about, notices);
         if body.len() <= BODY_BYTES || budget < 200 {
-            return Some(Message { channel: channel.name.clone(), key, body });
+            return body;
         }
         // Entities and escapes made it longer than its text.
         budget -= budget / 8;
     }
 }
 
-fn body(channel: &Channel, about: &About, lines: &[Line<'_>], key: &str, budget: usize) -> Value {
-    let plain = text(about, lines, budget);
+/// The request that carries a body.
+pub(super) fn request(channel: &Channel, url: &Secret, body: &str) -> HttpRequest {
+    let without_topic = url.expose().split_once('#').map_or(url.expose(), |(before, _)| before);
+    let base = Base::secret(format!("webhook {}", channel.name), Secret::new(without_topic.to_owned()));
+    let mut request = HttpRequest::post(base, "").header("content-type", "application/json");
+    request.body = Some(body.to_owned().into());
+    request
+}
+
+fn whole(channel: &Channel, about: &About, notices: &[&Notice], key: &str, budget: usize) -> Value {
+    let plain = text(about, notices, budget);
     let mut body = json!({
         "text": entities(&plain),
         "mrkdwn": false,
         "content": plain,
         "allowed_mentions": {"parse": []},
         "flags": 4,
-        "title": title(about, lines),
+        "title": title(about, notices),
         "message": plain,
-        "priority": priority(lines),
+        "priority": priority(notices),
         "id": key,
         "site": about.site,
         "run": about.number,
@@ -67,17 +76,19 @@ fn body(channel: &Channel, about: &About, lines: &[Line<'_>], key: &str, budget:
     body
 }
 
-/// Adds the changes for machines, as many as fit; `changes_left_out` counts the others.
-fn with_entries(mut body: Value, lines: &[Line<'_>]) -> String {
+/// Adds the notices for machines, as many as fit; `changes_left_out` counts the others.
+fn with_entries(mut body: Value, about: &About, notices: &[&Notice]) -> String {
     let mut used = body.to_string().len() + "\"changes\":[],\"changes_left_out\":99999,".len();
     let mut entries = Vec::new();
-    for line in lines {
-        let finding = line.finding;
+    for notice in notices {
+        let finding = &notice.alert.finding;
         let entry = Entry {
-            change: line.told.as_str(),
+            key: alert_key(&about.site, finding),
+            change: notice.told.as_str(),
             severity: finding.severity.as_str(),
             code: &finding.code,
             subject: finding.subject.to_string(),
+            dependents: &notice.alert.dependents,
         };
         let Ok(entry) = serde_json::to_value(entry) else { break };
         used += entry.to_string().len() + 1;
@@ -87,15 +98,15 @@ fn with_entries(mut body: Value, lines: &[Line<'_>]) -> String {
         entries.push(entry);
     }
     if let Some(object) = body.as_object_mut() {
-        object.insert("changes_left_out".into(), Value::from(lines.len() - entries.len()));
+        object.insert("changes_left_out".into(), Value::from(notices.len() - entries.len()));
         object.insert("changes".into(), Value::from(entries));
     }
     body.to_string()
 }
 
 /// ntfy's priorities: 5 urgent, 4 high, 3 default. Good news is never louder than default.
-fn priority(lines: &[Line<'_>]) -> u8 {
-    let worst = lines.iter().filter(|line| matches!(line.told, Told::New | Told::Worse)).map(|line| line.finding.severity).max();
+pub(super) fn priority(notices: &[&Notice]) -> u8 {
+    let worst = notices.iter().filter(|notice| notice.told.pages()).map(|notice| notice.alert.finding.severity).max();
     match worst {
         Some(Severity::Critical) => 5,
         Some(Severity::Warning) => 4,
