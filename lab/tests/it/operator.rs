@@ -166,9 +166,7 @@ async fn through_the_port_forward(stage: &Stage) {
             .password(password)
             .database("postgres");
         let mut connection = <sqlx::PgConnection as sqlx::Connection>::connect_with(&options).await?;
-        let one: Result<String, sqlx::Error> =
-            sqlx::query_scalar("select count(*)::text from accounts").fetch_one::<&mut sqlx::PgConnection>(&mut connection).await;
-        one
+        sqlx::query_scalar::<_, String>("select count(*)::text from accounts").fetch_one(&mut connection).await
     };
     assert_eq!(ask(&password).await.unwrap(), "150");
     assert!(ask("wrong").await.is_err());

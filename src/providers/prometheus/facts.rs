@@ -89,7 +89,7 @@ pub(super) struct Own<'a> {
     claims: Vec<(&'a str, bool, &'a Found)>,
 }
 
-impl<'a> Own<'a> {
+impl Own<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }

@@ -272,6 +272,7 @@ pub(crate) fn look(now: Timestamp, facts: Vec<Fact>) -> (Clock, Vec<Finding>) {
 }
 
 pub(crate) fn look_by(now: Timestamp, facts: Vec<Fact>, policy: Policy) -> (Clock, Vec<Finding>) {
+    crate::policy::flip::from_environment();
     let mut expected = Expected { covers: vec![(db("app"), FactKind::Series)], ..Expected::default() };
     expected.policies.insert(db("app"), policy);
     let observations = vec![(ProviderId("sim".into()), Observation { facts, ..Observation::default() })];

@@ -1,4 +1,4 @@
-use dalsegno::domain::{BUDGET_USED, Denied, FactKind, Gap, Placeholder, Severity, StorePart, Subject};
+use dalsegno::domain::{BUDGET_USED, Denied, FactKind, Gap, Placeholder, SERIES_ABSENT, Severity, StorePart, Subject};
 
 use super::scene::{Scene, archive, db, store, store_subject};
 
@@ -134,4 +134,26 @@ fn parts_of_a_store_that_got_no_answer_are_one_warning_that_names_them_and_hides
     // A database that could not be looked at on that store is not explained by it.
     scene = scene.gap(gap(db("app"), FactKind::Archive, Denied::Timeout, None));
     assert_eq!(scene.judge().findings.len(), 2);
+}
+
+/// The other sides that are no store: each reason has its code, and none of them is fine.
+#[test]
+fn what_an_api_server_did_not_tell_is_told_by_its_reason() {
+    let told = |why: Denied, code: Option<&str>| {
+        Scene::healthy().gap(gap(db("app"), FactKind::Cnpg, why, code)).judge().findings.into_iter().next().unwrap()
+    };
+    for (why, code, expected, severity) in [
+        (Denied::Malformed, None, "look-answer-malformed", Severity::Warning),
+        (Denied::Truncated, None, "look-answer-malformed", Severity::Warning),
+        (Denied::NotAsked, None, "look-not-made", Severity::Warning),
+        (Denied::AbsentApi, None, "look-unsupported", Severity::Warning),
+        (Denied::Timeout, None, "look-timed-out", Severity::Warning),
+        (Denied::Denied { verb: "list clusters".into() }, None, "look-denied", Severity::Critical),
+        (Denied::NotAsked, Some("secret-missing"), "secret-missing", Severity::Critical),
+        (Denied::AbsentApi, Some(SERIES_ABSENT), "metrics-absent", Severity::Warning),
+    ] {
+        let finding = told(why, code);
+        assert_eq!((finding.code.as_str(), finding.severity, finding.could_not_look), (expected, severity, true), "{finding:?}");
+    }
+    Scene::healthy().silent();
 }
