@@ -152,6 +152,25 @@ pub struct NotifySettings {
     pub grace_seconds: f64,
 }
 
+impl NotifySettings {
+    /// Every secret of a channel: what must never stand in anything that is written.
+    pub fn secrets(&self) -> Vec<&Secret> {
+        let of_ways = self.channels.iter().flat_map(|channel| channel.way.secrets());
+        self.webhooks.iter().map(|hook| &hook.url).chain(&self.heartbeat).chain(of_ways).collect()
+    }
+}
+
+impl WaySettings {
+    fn secrets(&self) -> Vec<&Secret> {
+        match self {
+            Self::Alertmanager(_, authorization) | Self::Pushgateway(_, _, authorization) => authorization.iter().collect(),
+            Self::Ntfy(url, authorization) => std::iter::once(url).chain(authorization).collect(),
+            Self::Mail(mail) => mail.password.iter().collect(),
+            Self::Events(_) | Self::File(_) => Vec::new(),
+        }
+    }
+}
+
 /// One webhook.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {

@@ -74,6 +74,6 @@ fn secrets(settings: &Settings) -> Vec<&Secret> {
             [Some(&keys.access_key_id), Some(&keys.secret_access_key), keys.session_token.as_ref()].into_iter().flatten()
         })
     });
-    let hooks = settings.notify.webhooks.iter().map(|hook| &hook.url);
-    of_stores.chain(hooks).chain(&settings.notify.heartbeat).collect()
+    let tokens = settings.prometheus.iter().filter_map(|server| server.token.as_ref());
+    of_stores.chain(tokens).chain(settings.notify.secrets()).collect()
 }
