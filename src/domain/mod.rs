@@ -41,6 +41,7 @@ pub mod verb_names;
 mod verdict;
 mod words;
 
+pub use self::kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use act::{
     Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Touch, Undo, Undone,
     VerbSpec,
@@ -73,7 +74,6 @@ pub use fact::{
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
-pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
 pub use mode::{Holder, Mode};
 pub use nearest::{nearest, nearest_few};

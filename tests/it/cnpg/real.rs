@@ -37,7 +37,21 @@ struct Site {
     _folder: tempfile::TempDir,
 }
 
-/// `clusters.postgresql.cnpg.io`, made a name.
+/// VolumeSnapshots of any form. Its group is protected: Kubernetes wants to be told that this is not the real one.
+fn snapshot_kind() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "volumesnapshots.snapshot.storage.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, of a lab"}},
+        "spec": {
+            "group": "snapshot.storage.k8s.io", "scope": "Namespaced",
+            "names": {"kind": "VolumeSnapshot", "plural": "volumesnapshots", "singular": "volumesnapshot", "listKind": "VolumeSnapshotList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    })
+}
+
+/// A name of its own for each rule and resource.
 fn role_name(namespace: &str, rule: &RbacRule, resource: &str) -> String {
     format!("{namespace}-{}-{}", if rule.group.is_empty() { "core" } else { rule.group }, resource.replace('/', "-"))
 }
@@ -72,12 +86,15 @@ fn rules() -> impl Iterator<Item = (&'static RbacRule, &'static str)> {
 
 impl Site {
     async fn new(cluster: &'static Cluster) -> Self {
-        for (group, kind, plural) in [
-            ("monitoring.coreos.com", "PrometheusRule", "prometheusrules"),
-            ("snapshot.storage.k8s.io", "VolumeSnapshot", "volumesnapshots"),
-        ] {
-            cluster.install_kind(group, "v1", kind, plural, true).await.unwrap();
-        }
+        cluster.install_kind("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules", true).await.unwrap();
+        cluster.apply(&snapshot_kind().to_string()).await.unwrap();
+        let established = |of: Option<&Value>| {
+            of.and_then(|of| of["status"]["conditions"].as_array())
+                .is_some_and(|all| all.iter().any(|row| row["type"] == "Established" && row["status"] == "True"))
+        };
+        let (api, kind, name) =
+            ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "volumesnapshots.snapshot.storage.k8s.io");
+        cluster.wait_for(api, kind, "", name, LIMIT, established).await.unwrap();
         let namespace = cluster.fresh_namespace("cnpg-looks").await.unwrap();
         let ns = namespace.as_str();
         let mut db = super::scene::cluster(ns, "keycloak-db");
