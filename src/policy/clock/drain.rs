@@ -28,6 +28,32 @@ pub(super) fn outage(gone: &[Step], backlog: &Track, segment: f64, grace: f64) -
     found
 }
 
+/// How long nothing may be archived although something waits: `grace`, and longer where each segment is known to take long, so that a
+/// slow link is not taken for one that fails again and again.
+pub(super) fn patience(gone: &[Step], backlog: &Track, segment: f64, grace: f64) -> f64 {
+    /// So many usual intervals without one are no delay any more.
+    const INTERVALS: f64 = 3.0;
+    /// Longer than this nobody waits, however slow it was.
+    const MOST: f64 = 4.0;
+    const LATEST: usize = 21;
+    let waits = |at: f64| backlog.at(at).is_some_and(|bytes| bytes >= 2.0 * segment);
+    let moved: Vec<f64> =
+        gone.iter().rev().filter(|step| step.by.is_some_and(|by| by > 0.0)).map(|step| step.to).take(LATEST).collect();
+    let pairs = moved.iter().zip(moved.iter().skip(1));
+    let mut between: Vec<f64> = pairs.filter(|(_, earlier)| waits(**earlier)).map(|(later, earlier)| later - earlier).collect();
+    if between.len() < 3 {
+        return grace;
+    }
+    between.sort_by(f64::total_cmp);
+    let usual = between.get(between.len() / 2).copied().unwrap_or_default();
+    (usual * INTERVALS).clamp(grace, grace * MOST)
+}
+
+/// Whether less waits now than when archiving began to work again.
+pub(super) fn shrank(backlog: &Track, until: f64, now: f64) -> bool {
+    backlog.at(until).is_none_or(|then| now < then)
+}
+
 /// Whether an outage is behind us: a base backup was begun after its end, and the WAL from it on is unbroken. Only the archive itself
 /// can show that; where it was not seen, it is not shown.
 pub(super) fn closed(ground: &Ground, subject: &Subject, outage: Outage) -> bool {

@@ -52,7 +52,8 @@ impl Ask<'_> {
         let backlog = tracks.backlog();
         let gone = tracks.gone();
         let made = Flow::of(&tracks.made());
-        let stalled = stalled_since(&gone, &backlog, tracks.segment).filter(|since| -since >= self.grace);
+        let patience = drain::patience(&gone, &backlog, tracks.segment, self.grace);
+        let stalled = stalled_since(&gone, &backlog, tracks.segment).filter(|since| -since >= patience);
         let seen = Seen { backlog: &backlog, gone: &gone, made: made.as_ref() };
         // Numbers that stopped coming say nothing of now, in either direction.
         if tracks.newest().is_some_and(|newest| newest < -OLD_BEATS * self.beat) {
@@ -61,7 +62,7 @@ impl Ask<'_> {
         if let Some(since) = stalled.or_else(|| self.told_by_condition(&seen)) {
             return self.failing(&seen, since);
         }
-        let outage = drain::outage(&gone, &backlog, tracks.segment, self.grace);
+        let outage = drain::outage(&gone, &backlog, tracks.segment, patience);
         if let Some(clock) = self.slot(&seen) {
             return clock;
         }
@@ -166,17 +167,23 @@ impl Ask<'_> {
     fn lagging(&self, seen: &Seen, outage: Option<(f64, f64)>) -> Option<Clock> {
         let points = seen.backlog.points();
         let began = seen.backlog.above_since(FEW * self.tracks.segment)?;
-        // What an outage left behind is not the fault of a slow archiver: only what came since counts.
-        let since = outage.map_or(began, |(_, until)| began.max(until));
+        let now = points.last()?.value;
+        // What an outage left behind and gets less since is not the fault of a slow archiver.
+        if outage.is_some_and(|(_, until)| until > began && drain::shrank(seen.backlog, until, now)) {
+            return None;
+        }
+        let since = began;
         let part = seen.backlog.since(since);
         let growth = part.points().last()?.value - part.points().first()?.value;
         if -since < LAG_BEATS * self.beat || growth < LAG_FILES * self.tracks.segment || !grows(part.points()) {
             return None;
         }
         let mut clock = self.base(Held::ArchivingIsSlower, seen, since);
-        let gone = rate(seen.gone, since.max(-DAY)).unwrap_or_default();
+        // While nothing was archived at all the archiver's pace cannot be seen.
+        let works = outage.map_or(since, |(_, until)| since.max(until)).max(-DAY).min(-self.grace);
+        let gone = rate(seen.gone, works).unwrap_or_default();
         clock.gone_per_second = Some(gone);
-        let held = points.last()?.value;
+        let held = now;
         let made = seen.made?;
         let outlook = self.outlook(made, seen.gone, since, held, gone);
         if outlook.full.is_none() && outlook.drained.is_some_and(|within| within.middle < DRAINS_BEATS * self.beat) {
@@ -244,7 +251,12 @@ impl Ask<'_> {
     fn draining(&self, seen: &Seen, from: f64, until: f64) -> Option<Clock> {
         let held = seen.backlog.points().last()?.value;
         let outage = Outage { from: plus(self.ground.now, from), until: Some(plus(self.ground.now, until)) };
-        if held <= FEW * self.tracks.segment && drain::closed(self.ground, self.subject, outage) {
+        let left = held > FEW * self.tracks.segment;
+        if !left && drain::closed(self.ground, self.subject, outage) {
+            return None;
+        }
+        // What grows is not drained; whether it grows for long enough to be told was asked before.
+        if left && !drain::shrank(seen.backlog, until, held) {
             return None;
         }
         let mut clock = self.base(Held::Draining, seen, until);
