@@ -1,13 +1,14 @@
 //! `global/pg_control`: which cluster it is, where its last checkpoint lies, and the settings a recovering server must not fall below.
 //!
 //! Layout of `ControlFileData` (<https://github.com/postgres/postgres/blob/master/src/include/catalog/pg_control.h>) on 64-bit little
-//! endian machines. Version 1300 is PostgreSQL 13 to 17, 1800 is 18: the same offsets up to `data_checksum_version`, then one more
-//! byte and its padding before the nonce. Another version is an error, never a guess.
+//! endian machines. Version 1300 is PostgreSQL 13 to 16; 1700 is 17, which keeps its new field in what was padding, so that all offsets
+//! stay; 1800 is 18: the same offsets up to `data_checksum_version`, then one more byte and its padding before the nonce. Another
+//! version is an error, never a guess.
 
 use super::name::{Lsn, SegmentSize};
 use crate::domain::SystemId;
 
-/// Offset of the CRC in version 1300.
+/// Offset of the CRC in versions 1300 and 1700.
 const CRC_AT_1300: usize = 288;
 /// Offset of the CRC in version 1800.
 const CRC_AT_1800: usize = 292;
@@ -108,7 +109,7 @@ pub enum ControlError {
         wanted: usize,
     },
     /// Written by a version that we do not know.
-    #[error("pg_control has version {version}; known are 1300 (PostgreSQL 13 to 17) and 1800 (18)")]
+    #[error("pg_control has version {version}; known are 1300 (PostgreSQL 13 to 16), 1700 (17) and 1800 (18)")]
     UnknownVersion {
         /// What it says.
         version: u32,
@@ -138,7 +139,7 @@ impl ControlFile {
         let fields = Fields(bytes);
         let version = fields.u32(8).ok_or_else(|| short(12))?;
         let crc_at = match version {
-            1300 => CRC_AT_1300,
+            1300 | 1700 => CRC_AT_1300,
             1800 => CRC_AT_1800,
             _ => return Err(ControlError::UnknownVersion { version }),
         };

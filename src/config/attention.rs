@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load::Work;
 use super::mistake::Mistake;
+use super::tree::Shape;
 use super::walk::is_subjects;
 use crate::domain::{Attention, Awaited, AwaitedWhat, Maintenance, Span, Subjects, Times};
 
@@ -105,7 +106,7 @@ pub(super) fn build(work: &mut Work, grace_seconds: f64) -> Attention {
 }
 
 fn list<T: serde::de::DeserializeOwned>(work: &mut Work, key: &str) -> Vec<T> {
-    let Some(node) = work.root.get(key).cloned() else { return Vec::new() };
+    let Some(node) = work.root.get(key).cloned().filter(|node| node.shape != Shape::Null) else { return Vec::new() };
     work.part(key, &node, &|_| true).unwrap_or_default()
 }
 

@@ -44,9 +44,9 @@ impl Decoder {
 /// Sends a request that can be customised, and listens to what comes beside its answer: the frame of every call.
 macro_rules! sent {
     ($request:expr) => {{
-        let heard = Overheard::default();
-        let output = $request.interceptor(heard.clone()).send().await.map_err(|error| heard.failed(error))?;
-        (output, heard)
+        let call = Overheard::default();
+        let output = $request.interceptor(call.clone()).send().await.map_err(|error| call.failed(error))?;
+        (output, call)
     }};
 }
 
@@ -65,7 +65,7 @@ impl ObjectCalls for S3 {
             .encoding_type(EncodingType::Url)
             .set_key_marker(marker.map(|(key, _)| key.clone()))
             .set_upload_id_marker(marker.map(|(_, id)| id.clone()));
-        let (output, heard) = sent!(request.customize());
+        let (output, call) = sent!(request.customize());
         let decoder = Decoder::new(output.encoding_type());
         let uploads = output.uploads().iter().map(|upload| WireUpload {
             key: decoder.loose(upload.key()),
@@ -74,7 +74,7 @@ impl ObjectCalls for S3 {
         });
         let next = (output.is_truncated() == Some(true))
             .then(|| (decoder.loose(output.next_key_marker()), output.next_upload_id_marker().unwrap_or_default().to_owned()));
-        Ok(heard.answer(UploadsPage { uploads: uploads.collect(), next }, true))
+        Ok(call.answer(UploadsPage { uploads: uploads.collect(), next }, true))
     }
 
     async fn versions(&self, prefix: &str, marker: Option<&(String, String)>) -> Result<Answer<VersionsPage>, CallError> {
@@ -86,7 +86,7 @@ impl ObjectCalls for S3 {
             .encoding_type(EncodingType::Url)
             .set_key_marker(marker.map(|(key, _)| key.clone()))
             .set_version_id_marker(marker.map(|(_, id)| id.clone()).filter(|id| !id.is_empty()));
-        let (output, heard) = sent!(request.customize());
+        let (output, call) = sent!(request.customize());
         let decoder = Decoder::new(output.encoding_type());
         let kept = output.versions().iter().map(|version| WireVersion {
             key: decoder.loose(version.key()),
@@ -106,13 +106,13 @@ impl ObjectCalls for S3 {
         });
         let next = (output.is_truncated() == Some(true))
             .then(|| (decoder.loose(output.next_key_marker()), output.next_version_id_marker().unwrap_or_default().to_owned()));
-        Ok(heard.answer(VersionsPage { versions: kept.chain(marks).collect(), next }, true))
+        Ok(call.answer(VersionsPage { versions: kept.chain(marks).collect(), next }, true))
     }
 
     async fn head(&self, key: &str) -> Result<Answer<WireHead>, CallError> {
-        let (output, heard) = sent!(self.client.head_object().bucket(&self.bucket).key(key).customize());
-        let seen = head(&heard, output.content_length().unwrap_or(-1), output.e_tag(), output.last_modified());
-        Ok(heard.answer(seen, false))
+        let (output, call) = sent!(self.client.head_object().bucket(&self.bucket).key(key).customize());
+        let seen = head(&call, output.content_length().unwrap_or(-1), output.e_tag(), output.last_modified());
+        Ok(call.answer(seen, false))
     }
 
     async fn get(&self, ask: &GetAsk) -> Result<Answer<GetAnswer>, CallError> {
@@ -123,13 +123,13 @@ impl ObjectCalls for S3 {
             .key(&ask.key)
             .set_range(ask.range_header())
             .set_if_match(ask.if_match.as_deref().map(quoted));
-        let (output, heard) = sent!(request.customize());
+        let (output, call) = sent!(request.customize());
         let length = output.content_length().and_then(|length| u64::try_from(length).ok());
         // A store that ignored the range answers 200 with the whole object and no Content-Range.
         let size = whole_size(output.content_range()).or(output.content_length()).unwrap_or(-1);
-        let head = head(&heard, size, output.e_tag(), output.last_modified());
+        let head = head(&call, size, output.e_tag(), output.last_modified());
         let body = Box::new(Body(output.body));
-        Ok(heard.answer(GetAnswer { head, length, body }, false))
+        Ok(call.answer(GetAnswer { head, length, body }, false))
     }
 
     async fn put(&self, ask: &PutAsk) -> Result<Answer<String>, CallError> {
@@ -160,56 +160,56 @@ impl ObjectCalls for S3 {
             .body(body)
             .customize()
             .config_override(aws_sdk_s3::Config::builder().request_checksum_calculation(calculation));
-        let (output, heard) = sent!(request);
-        Ok(heard.answer(etag(output.e_tag()), true))
+        let (output, call) = sent!(request);
+        Ok(call.answer(etag(output.e_tag()), true))
     }
 
     async fn delete(&self, key: &str) -> Result<Answer<()>, CallError> {
-        let (_, heard) = sent!(self.client.delete_object().bucket(&self.bucket).key(key).customize());
-        Ok(heard.answer((), true))
+        let (_, call) = sent!(self.client.delete_object().bucket(&self.bucket).key(key).customize());
+        Ok(call.answer((), true))
     }
 
     async fn create_upload(&self, key: &str, meta: &BTreeMap<String, String>) -> Result<Answer<String>, CallError> {
         let request = self.client.create_multipart_upload().bucket(&self.bucket).key(key).set_metadata(metadata(meta));
-        let (output, heard) = sent!(request.customize());
+        let (output, call) = sent!(request.customize());
         match output.upload_id() {
-            Some(id) if !id.is_empty() => Ok(heard.answer(id.to_owned(), true)),
+            Some(id) if !id.is_empty() => Ok(call.answer(id.to_owned(), true)),
             _ => Err(CallError::new(FailureKind::Malformed, "answered no upload id")),
         }
     }
 
     async fn upload_part(&self, key: &str, upload_id: &str, part: i32, bytes: Bytes) -> Result<Answer<String>, CallError> {
         let request = self.client.upload_part().bucket(&self.bucket).key(key).upload_id(upload_id).part_number(part);
-        let (output, heard) = sent!(request.body(ByteStream::from(bytes)).customize());
-        Ok(heard.answer(etag(output.e_tag()), true))
+        let (output, call) = sent!(request.body(ByteStream::from(bytes)).customize());
+        Ok(call.answer(etag(output.e_tag()), true))
     }
 
     async fn complete_upload(&self, key: &str, upload_id: &str, parts: &[(i32, String)]) -> Result<Answer<String>, CallError> {
         let parts = parts.iter().map(|(number, tag)| CompletedPart::builder().part_number(*number).e_tag(quoted(tag)).build());
         let parts = CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build();
         let request = self.client.complete_multipart_upload().bucket(&self.bucket).key(key).upload_id(upload_id);
-        let (output, heard) = sent!(request.multipart_upload(parts).customize());
-        Ok(heard.answer(etag(output.e_tag()), true))
+        let (output, call) = sent!(request.multipart_upload(parts).customize());
+        Ok(call.answer(etag(output.e_tag()), true))
     }
 
     async fn abort_upload(&self, key: &str, upload_id: &str) -> Result<Answer<()>, CallError> {
         let request = self.client.abort_multipart_upload().bucket(&self.bucket).key(key).upload_id(upload_id);
-        let (_, heard) = sent!(request.customize());
-        Ok(heard.answer((), true))
+        let (_, call) = sent!(request.customize());
+        Ok(call.answer((), true))
     }
 
     async fn head_bucket(&self) -> Result<Answer<()>, CallError> {
-        let (_, heard) = sent!(self.client.head_bucket().bucket(&self.bucket).customize());
-        Ok(heard.answer((), false))
+        let (_, call) = sent!(self.client.head_bucket().bucket(&self.bucket).customize());
+        Ok(call.answer((), false))
     }
 
     async fn versioning(&self) -> Result<Answer<Versioning>, CallError> {
-        let (output, heard) = sent!(self.client.get_bucket_versioning().bucket(&self.bucket).customize());
-        Ok(heard.answer(output.status().map(|status| status.as_str().to_owned()), true))
+        let (output, call) = sent!(self.client.get_bucket_versioning().bucket(&self.bucket).customize());
+        Ok(call.answer(output.status().map(|status| status.as_str().to_owned()), true))
     }
 
     async fn object_lock(&self) -> Result<Answer<DefaultRetention>, CallError> {
-        let (output, heard) = sent!(self.client.get_object_lock_configuration().bucket(&self.bucket).customize());
+        let (output, call) = sent!(self.client.get_object_lock_configuration().bucket(&self.bucket).customize());
         let retention =
             output.object_lock_configuration().and_then(|lock| lock.rule()).and_then(|rule| rule.default_retention()).map(
                 |held| {
@@ -218,13 +218,13 @@ impl ObjectCalls for S3 {
                     (mode, days)
                 },
             );
-        Ok(heard.answer(retention, true))
+        Ok(call.answer(retention, true))
     }
 
     async fn lifecycle(&self) -> Result<Answer<Vec<LifecycleRule>>, CallError> {
         let request = self.client.get_bucket_lifecycle_configuration().bucket(&self.bucket);
-        let (output, heard) = sent!(request.customize());
-        Ok(heard.answer(output.rules().iter().map(lifecycle_rule).collect(), true))
+        let (output, call) = sent!(request.customize());
+        Ok(call.answer(output.rules().iter().map(lifecycle_rule).collect(), true))
     }
 }
 

@@ -27,6 +27,7 @@ const FOLLOWS: &[&str] =
 
 /// Alerts that explain others: present, or over for no longer than what they explain needs to recover.
 pub(super) fn roots(
+    now: Timestamp,
     changes: &[Change],
     before: &BTreeMap<FindingKey, Alert>,
 ) -> BTreeMap<Subject, (FindingKey, Option<Timestamp>)> {
@@ -38,6 +39,9 @@ pub(super) fn roots(
         match change {
             Change::New { finding } | Change::Still { finding, .. } if is_root(finding) => {
                 roots.insert(finding.subject.clone(), (finding.key(), None));
+            }
+            Change::Cleared { finding, .. } if is_root(finding) => {
+                roots.insert(finding.subject.clone(), (finding.key(), Some(now)));
             }
             _ => {}
         }

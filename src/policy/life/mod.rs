@@ -63,7 +63,7 @@ pub fn weigh(
 pub fn live(now: Timestamp, expected: &Expected, changes: &[Change], not_looked: &BTreeSet<FindingKey>, heard: &Heard) -> Lived {
     let mut before: BTreeMap<FindingKey, Alert> = heard.alerts.iter().map(|alert| (alert.key(), alert.clone())).collect();
     let acks: BTreeMap<&FindingKey, &Ack> = heard.acks.iter().map(|ack| (&ack.key, ack)).collect();
-    let roots = cause::roots(changes, &before);
+    let roots = cause::roots(now, changes, &before);
     let mut lived = Lived::default();
     let mut explained: BTreeMap<FindingKey, Vec<FindingKey>> = BTreeMap::new();
     let mut walk = |key: FindingKey, known: Option<Alert>, sight: Sight<'_>, lived: &mut Lived| {

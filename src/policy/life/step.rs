@@ -175,6 +175,7 @@ impl Step<'_> {
         } else {
             alert.earlier.retain(|(earlier, _)| *earlier != severity);
             alert.told = Some(severity);
+            alert.end_told = None;
             alert.lower_since = None;
         }
         let was = was.filter(|was| *was != severity);

@@ -109,7 +109,8 @@ fn made_by_hand(version: u32) -> Vec<u8> {
 fn an_unknown_version_is_an_error_and_no_guess() {
     assert_eq!(ControlFile::parse(&made_by_hand(1800)).unwrap().major, Some(18));
     assert_eq!(ControlFile::parse(&made_by_hand(1300)).unwrap().max_connections, 100);
-    for version in [0, 1100, 1201, 1301, 1900, u32::MAX] {
+    assert_eq!(ControlFile::parse(&made_by_hand(1700)).unwrap().max_connections, 100);
+    for version in [0, 1100, 1201, 1301, 1600, 1900, u32::MAX] {
         assert_eq!(ControlFile::parse(&made_by_hand(version)), Err(ControlError::UnknownVersion { version }));
     }
 }

@@ -24,8 +24,9 @@ fn texts() -> Vec<(&'static str, String)> {
 
 fn values() -> String {
     let map: serde_json::Map<String, Value> = texts().into_iter().map(|(name, text)| (name.to_owned(), json!(text))).collect();
-    // The values file itself is JSON, so that nothing of it is YAML's doing.
-    json!({"existingConfigMap": "given", "runbooks": map}).to_string()
+    // The values file is JSON too, and what YAML 1.1 takes for line breaks is escaped: helm reads it as YAML.
+    let text = json!({"existingConfigMap": "given", "runbooks": map}).to_string();
+    text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 fn data(documents: &[Value]) -> Vec<(String, String)> {

@@ -83,7 +83,8 @@ fn what_the_template_comments_out_is_right_as_well() {
         .env("AWS_ACCESS_KEY_ID", "a")
         .env("AWS_SECRET_ACCESS_KEY", "b")
         .env("WEBHOOK_URL", "https://ntfy.lan/x")
-        .env("HEARTBEAT_URL", "https://hc.lan/x");
+        .env("HEARTBEAT_URL", "https://hc.lan/x")
+        .env("MAIL_PASSWORD", "x");
     let loaded = site.check().unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(loaded.settings.postgres[0].checks.len(), 2, "{text}");
     assert!(loaded.settings.notify.heartbeat.is_some() && loaded.settings.drill.user.is_some());

@@ -1,5 +1,6 @@
 use dalsegno::domain::{
     Attention, Awaited, AwaitedWhat, Denied, Expected, Fact, FactKind, Finding, Gap, Observation, ProviderId, Severity, Subjects,
+    SystemId, SystemSeen,
 };
 use dalsegno::policy::{judge, life::weigh};
 
@@ -74,8 +75,7 @@ fn what_is_there_is_neither_overdue_nor_silenced() {
     let expected = planned(AwaitedWhat::Subject(Subjects("pg/app".into())), 60, None);
     assert!(!codes(6_000, &expected, seen()).contains(&"expected-overdue".to_owned()));
     let mut ill = archive("app");
-    ill.backups.clear();
-    ill.windows.clear();
+    ill.systems.push(SystemSeen { system_id: SystemId(42), seen_in: vec!["x".into()], newest: None });
     let observation = Observation { facts: vec![Fact::Archive(Box::new(ill))], ..Observation::default() };
     let found = codes(0, &expected, (ProviderId("postgres/app".into()), observation));
     assert!(!found.is_empty(), "it is there, so it is judged");
