@@ -8,9 +8,9 @@ cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}
 # Tests that judge: the cases and twins of the rules, and the corpus with the clock's, which take longer and
 # are asked only when those notice nothing.
-# Properties add nothing here.
+# Properties, real servers and the soak add nothing here.
 CASES=(policy:: --skip properties --skip kinds --skip flip --skip codes)
-CORPUS=(corpus::every_fault clock::)
+CORPUS=(corpus::every_fault clock:: --skip clock::real --skip clock::soak)
 
 if [ -z "${IT:-}" ]; then
   built=$($CARGO test --locked --workspace --features dalsegno/lab --test it --no-run 2>&1) || { echo "$built" >&2; exit 1; }

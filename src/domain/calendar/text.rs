@@ -51,7 +51,7 @@ pub(super) fn zone(name: &str) -> Result<TimeZone, CalendarError> {
 }
 
 /// The six fields, the seconds first. Five of CNPG lack the day of the week, five of the others the seconds.
-fn fields<'a>(dialect: Dialect, text: &'a str) -> Result<[&'a str; 6], CalendarError> {
+fn fields(dialect: Dialect, text: &str) -> Result<[&str; 6], CalendarError> {
     let parts: Vec<&str> = text.split_whitespace().collect();
     match (dialect, parts.as_slice()) {
         (Dialect::Cnpg, &[second, minute, hour, day, month]) => Ok([second, minute, hour, day, month, "*"]),

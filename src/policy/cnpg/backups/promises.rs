@@ -178,9 +178,9 @@ fn end_is_there(ground: &Ground, cluster: &CnpgFact, backup: &CnpgBackup) -> boo
 }
 
 /// Everything a Cluster writes to: bucket, path, server and who reads there, with the retention that acts on it.
-fn writes(cluster: &CnpgFact) -> Vec<(&LiveLocation, Option<&str>)> {
-    let of = |archiver| match archiver {
-        &ArchiveRef::InTree { ref location } => Some((location, location.retention.as_deref().or(cluster.retention.as_deref()))),
+fn writes<'a>(cluster: &'a CnpgFact) -> Vec<(&'a LiveLocation, Option<&'a str>)> {
+    let of = |archiver: &'a ArchiveRef| match archiver {
+        ArchiveRef::InTree { location } => Some((location, location.retention.as_deref().or(cluster.retention.as_deref()))),
         ArchiveRef::Plugin { location: Some(location), enabled: true, .. } => Some((location, location.retention.as_deref())),
         ArchiveRef::Plugin { .. } => None,
     };

@@ -35,8 +35,8 @@ fn field_count(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
         .iter()
         .flat_map(|schedule| {
             let text = &schedule.expression;
-            let really = runs(&calendar(schedule).ok(), ground.now);
-            let meant = runs(&Calendar::parse(CalendarDialect::CronJob, text).ok(), ground.now);
+            let really = runs(calendar(schedule).ok().as_ref(), ground.now);
+            let meant = runs(Calendar::parse(CalendarDialect::CronJob, text).ok().as_ref(), ground.now);
             [
                 format!("{} \"{text}\" runs at {really}", schedule.name),
                 format!("{} with the seconds in front, \"0 {text}\", would run at {meant}", schedule.name),
@@ -60,8 +60,8 @@ fn field_count(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     })
 }
 
-fn runs(calendar: &Option<Calendar>, now: Timestamp) -> String {
-    let times = calendar.iter().flat_map(|calendar| calendar.upcoming(now, SHOWN_RUNS));
+fn runs(calendar: Option<&Calendar>, now: Timestamp) -> String {
+    let times = calendar.into_iter().flat_map(|calendar| calendar.upcoming(now, SHOWN_RUNS));
     let shown: Vec<String> = times.map(|time| time.to_string()).collect();
     if shown.is_empty() { "no time at all".to_owned() } else { shown.join(", ") }
 }

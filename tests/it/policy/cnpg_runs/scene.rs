@@ -291,8 +291,8 @@ impl Scene {
 
     /// Changes the Cluster `app`.
     pub(crate) fn cluster(mut self, change: impl FnOnce(&mut CnpgFact)) -> Self {
-        let facts = self.0.observation.facts.iter_mut();
-        change(facts.filter_map(|fact| if let Fact::Cnpg(cluster) = fact { Some(cluster) } else { None }).next().unwrap());
+        let mut facts = self.0.observation.facts.iter_mut();
+        change(facts.find_map(|fact| if let Fact::Cnpg(cluster) = fact { Some(cluster) } else { None }).unwrap());
         self
     }
 
