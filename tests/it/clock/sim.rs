@@ -149,10 +149,6 @@ impl World {
         (self.capacity - self.folder()).max(0.0)
     }
 
-    pub(crate) fn set_load(&mut self, load: Load) {
-        self.load = load;
-    }
-
     fn step(&mut self) {
         let made = (self.load)(self.now, &mut self.dice) * STEP;
         self.position += made;
