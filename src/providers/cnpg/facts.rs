@@ -166,7 +166,7 @@ fn bootstrap(of: &Cluster, lists: &Lists) -> Bootstrap {
             backup_exists,
             snapshots_missing: looked.then(|| snapshots.values().filter(|name| !there(name)).cloned().collect()),
             snapshots,
-            target: recovery.recovery_target,
+            target: recovery.target,
             database: recovery.database,
             owner: recovery.owner,
             secret: recovery.secret.map(|secret| secret.name),

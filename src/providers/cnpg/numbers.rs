@@ -4,6 +4,7 @@
 //! bytes. What the exporter says as NaN it does not have.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -55,12 +56,12 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 
 /// What a recording keeps of an exporter's answer.
 pub(super) fn kept_lines(text: &str) -> String {
-    lines(text)
-        .map(|line| {
-            let labels = if line.labels.is_empty() { String::new() } else { format!("{{{}}}", line.labels) };
-            format!("{}{labels} {}\n", line.name, line.value)
-        })
-        .collect()
+    let mut kept = String::new();
+    for line in lines(text) {
+        let labels = if line.labels.is_empty() { String::new() } else { format!("{{{}}}", line.labels) };
+        let _ = writeln!(kept, "{}{labels} {}", line.name, line.value);
+    }
+    kept
 }
 
 fn has_label(labels: &str, key: &str, value: &str) -> bool {

@@ -31,8 +31,8 @@ async fn an_exporter_of_the_primary_gives_samples_of_the_closed_table() {
 #[tokio::test]
 async fn without_the_default_queries_there_are_no_samples_of_the_archiver_and_no_zeros() {
     let kube = healthy();
-    let only_collector: String =
-        METRICS.lines().filter(|line| !line.contains("pg_stat_archiver")).map(|line| format!("{line}\n")).collect();
+    let only_collector: Vec<&str> = METRICS.lines().filter(|line| !line.contains("pg_stat_archiver")).collect();
+    let only_collector = only_collector.join("\n");
     kube.metrics.lock().unwrap().insert("keycloak-db-1:9187".into(), only_collector);
     let seen = look_at(kube).await;
     assert_eq!(sample(&seen, "wal_archived_count"), None);
