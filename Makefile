@@ -6,7 +6,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dalsegno-lab
 DENY_VERSION := 0.20.2
 DENY := $(CACHE)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: demo test lint lab-tools corpus audit deny bench-drill bench-audit help
+.PHONY: demo test lint lab-tools corpus mutate audit deny bench-drill bench-audit help
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -36,6 +36,9 @@ corpus: ## how many of the recorded real faults are named; ends with CORPUS <nam
 	$(CARGO) test --locked --test it corpus:: -- --nocapture --test-threads=1 >"$$said"; code=$$?; \
 	grep -v '^CORPUS ' "$$said"; grep '^CORPUS ' "$$said" || { echo "make corpus: nothing was counted" >&2; [ $$code -ne 0 ] || code=1; }; \
 	exit $$code
+
+mutate: ## flip the decision about each code that policy can say: at least one test must notice; ends with MUTATE <noticed> <codes>
+	tests/mutate.sh
 
 deny: $(DENY) ## licences, bans and sources of all dependencies, offline
 	$(CARGO) fetch --locked

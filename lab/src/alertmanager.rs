@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::home::Folder;
 use crate::prometheus::{http, wait_ready};
+use crate::tools::alertmanager_files;
 use crate::webhook::Webhook;
 use crate::{LabError, Process, Tool, User, ports};
 
@@ -115,6 +116,6 @@ fn spawn(program: &Path, folder: &Folder, port: u16) -> Result<Process, LabError
     command.arg(format!("--storage.path={}", folder.path().join("data").display()));
     // An empty cluster address: it neither gossips nor waits for peers.
     command.args([&format!("--web.listen-address=127.0.0.1:{port}"), "--cluster.listen-address=", "--log.level=warn"]);
-    command.current_dir(folder.path());
+    command.current_dir(alertmanager_files(program).as_deref().unwrap_or(folder.path()));
     Process::spawn(command, &folder.path().join("alertmanager.log"), Signal::SIGTERM, User::same())
 }

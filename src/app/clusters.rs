@@ -54,7 +54,10 @@ pub(super) fn recording(kubes: Kubes, recorder: &PassRecorder) -> Kubes {
 
 /// Those of a recording.
 pub(super) fn replaying(settings: &Settings, pass: &PassReplay) -> Result<Kubes, RecordingError> {
-    settings.cnpg.iter().map(|of| Ok((of.kubernetes.id.clone(), pass.kube(&of.kubernetes.id.0)?))).collect()
+    let open = |of: &CnpgSettings| -> Result<(KubeId, Arc<dyn KubeCalls>), RecordingError> {
+        Ok((of.kubernetes.id.clone(), pass.kube(&of.kubernetes.id.0)?))
+    };
+    settings.cnpg.iter().map(open).collect()
 }
 
 impl App {

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 
 use super::{App, AppError, stores};
 use crate::conductor::{Checked, Look};
-use crate::domain::{Cx, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
+use crate::domain::{Cx, Denied, FactKind, Gap, Known, Observation, Observe, Prefix, ProviderId, StoreId, Subject, SubjectKind};
 use crate::providers::objectstore::ObjectStore;
 use crate::providers::postgres::PostgresArchive;
+use crate::providers::prometheus::Prometheus;
 
 impl App {
     /// Everybody who can look: stores first, then archives, then what the configuration could not give.
@@ -42,6 +43,22 @@ impl App {
                 None => {}
             }
         }
+        for settings in &self.settings().prometheus {
+            match self.http_of(settings) {
+                Ok(http) => {
+                    let observer = Prometheus::new(settings.clone(), http);
+                    looks.push(Look { observer: Arc::new(observer), store: None });
+                }
+                Err(detail) => gaps.push(Gap {
+                    subject: settings.subject.clone(),
+                    what: FactKind::Sample,
+                    why: Denied::Tls,
+                    code: None,
+                    detail,
+                    hint: format!("look at the file that prometheus.{}.ca names", settings.name),
+                }),
+            }
+        }
         for (clusters, archives) in self.cnpg() {
             looks.push(Look { observer: Arc::new(clusters), store: None });
             looks.push(Look { observer: Arc::new(archives), store: None });
@@ -58,8 +75,7 @@ impl App {
             return Err(AppError::NothingConfigured);
         }
         let Some(name) = name else { return Ok(()) };
-        let mut known: Vec<Subject> =
-            looks.iter().flat_map(|look| look.observer.covers(&Known::default())).map(|of| of.0).collect();
+        let known: Vec<Subject> = looks.iter().flat_map(|look| look.observer.covers(&Known::default())).map(|of| of.0).collect();
         let providers: Vec<String> = looks.iter().map(|look| look.observer.name().0).collect();
         if known.iter().any(|subject| subject.answers_to(name)) || providers.iter().any(|of| of == name) {
             return Ok(());

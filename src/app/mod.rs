@@ -10,6 +10,7 @@ mod drills;
 mod error;
 mod home;
 mod looks;
+mod metrics;
 mod probes;
 mod recordings;
 pub mod rights;

@@ -159,6 +159,7 @@ impl Catalogue {
             missing: done.map(|info| objects.missing(info)).unwrap_or_default(),
             missing_wal: done.and_then(|info| Base::of(id, info).ok()).map(|base| self.missing_wal(&base)).unwrap_or_default(),
             keep: objects.keep.as_ref().map(|_| Keep::of(objects.keep_word.as_deref().unwrap_or_default())),
+            tablespaces: info.map(|info| info.tablespaces.iter().map(|held| (held.name.clone(), held.oid)).collect()),
         }
     }
 

@@ -48,7 +48,7 @@ pub fn table(status: &Status, out: &Out) -> String {
     let subjects: Vec<&Subject> = status.lines.iter().map(|line| &line.subject).collect();
     let rows = status.lines.iter().take(shown).map(|line| row(line, status, &subjects, out)).collect();
     text.push_str("\n\n");
-    text.push_str(&out.table(&["SUBJECT", "MECHANISM", "RESTORABLE TO", "PROVEN", "STATE"], rows));
+    text.push_str(&out.table(&["SUBJECT", "MECHANISM", "RESTORABLE TO", "PROVEN", "CLOCK", "STATE"], rows));
     if status.lines.len() > shown {
         let _ = write!(text, "\n…{} more are fine (-o wide shows all)", status.lines.len() - shown);
     }
@@ -76,10 +76,11 @@ fn row(line: &Line, status: &Status, subjects: &[&Subject], out: &Out) -> Vec<St
         (None, SubjectKind::Pg) => "never".to_owned(),
         (None, _) => "-".to_owned(),
     };
+    let clock = line.clock.as_ref().map_or_else(|| "-".to_owned(), |clock| clock.words.clone());
     let name = if out.wide() { line.subject.to_string() } else { line.subject.short_among(subjects) };
     let mut state = line.state.as_str().to_owned();
     if !line.why.is_empty() {
         let _ = write!(state, "  {}", line.why);
     }
-    vec![name, line.mechanism.clone().unwrap_or_else(|| "-".to_owned()), restorable, proven, state]
+    vec![name, line.mechanism.clone().unwrap_or_else(|| "-".to_owned()), restorable, proven, clock, state]
 }

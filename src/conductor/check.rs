@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::look::{Look, covers_of, look_in_waves, with_covers, with_seen};
 use super::outcome::{Counted, ExitRule, exit_of};
-use crate::domain::{Cx, ExitCode, Expected, Fact, FactKind, Finding, Known, Subject, SubjectKind};
+use crate::domain::{Cx, ExitCode, Expected, FactKind, Finding, Known, ProviderId, Subject, SubjectKind};
 use crate::ledger::{Ledger, LedgerError};
 use crate::policy::judge;
 
@@ -88,6 +88,11 @@ pub async fn check(
         Some(ledger) => super::pass::proofs(ledger, &expected, &observations).await?,
         None => Vec::new(),
     };
+    let mut observations = observations;
+    if let Some(ledger) = before.proofs() {
+        let remembered = super::clock::remembered(ledger, &observations, cx.now).await?;
+        observations.push((ProviderId("ledger".to_owned()), remembered));
+    }
     let mut judgement = judge(cx.now, &expected, &observations, &proofs);
     if before.proofs().is_none() {
         judgement.findings.iter_mut().for_each(not_remembered);
@@ -97,7 +102,7 @@ pub async fn check(
         .retain(|finding| asked.is_meant(&finding.subject) || (finding.could_not_look && asked.may_hide(&finding.subject)));
     let facts = observations.iter().flat_map(|(_, observation)| &observation.facts);
     let seen: BTreeSet<Subject> = facts
-        .filter(|fact| !matches!(fact, Fact::Sample(_)))
+        .filter(|fact| !fact.is_number())
         .map(|fact| fact.subject().clone())
         .filter(|subject| asked.is_meant(subject))
         .collect();

@@ -43,7 +43,7 @@ impl Looked {
     /// One sample per subject that was seen: how long the look took.
     pub fn samples(&self, cx: &Cx) -> Vec<Sample> {
         let mut subjects: Vec<&Subject> =
-            self.observation.facts.iter().filter(|fact| !matches!(fact, Fact::Sample(_))).map(Fact::subject).collect();
+            self.observation.facts.iter().filter(|fact| !fact.is_number()).map(Fact::subject).collect();
         subjects.sort();
         subjects.dedup();
         let sample = |subject: &Subject| Sample {

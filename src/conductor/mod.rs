@@ -7,8 +7,10 @@
 mod allow;
 mod budget;
 mod check;
+mod clock;
 pub mod daemon;
 mod deliver;
+mod discovered;
 mod doctor;
 pub mod drill;
 mod evidence;
@@ -33,5 +35,5 @@ pub use outcome::{Counted, ExitRule, exit_of};
 pub use pass::{Pass, PassOutcome, Swept, pass};
 pub use replay::{Expectation, ExpectedFinding, LEDGER_FILE, ReplayError, Via, remember, remembered, without_ledger};
 pub use say::{Delivery, LATE_AFTER, Notify};
-pub use status::{Line, State, Status, status, usual_interval};
+pub use status::{ClockLine, Line, State, Status, status, usual_interval};
 pub use tried::{Tried, try_channels};

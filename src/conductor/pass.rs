@@ -9,6 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::budget::{self, Budget};
+use super::clock;
+use super::discovered;
 use super::evidence;
 use super::look::{Look, Looked, Seen, look_in_waves, with_seen};
 use super::metrics;
@@ -126,7 +128,14 @@ async fn stages(work: &Pass<'_>, cx: &Cx, number: i64, begun: Instant) -> Result
     findings.extend(undeliverable(work.ledger, &retried, cx.now).await?);
 
     let expected = with_seen(work.expected, &covers, &expects);
-    let judgement = judge(cx.now, &expected, &observations, &proofs(work.ledger, &expected, &observations).await?);
+    let proofs = proofs(work.ledger, &expected, &observations).await?;
+    // What is remembered is judged beside what was seen; it is no sight of its own.
+    let mut known = observations.clone();
+    known.push((ProviderId("ledger".to_owned()), clock::remembered(work.ledger, &observations, cx.now).await?));
+    let judgement = judge(cx.now, &expected, &known, &proofs);
+    clock::keep(work.ledger, &expected, &known, cx).await?;
+    discovered::keep(work.ledger, &expected, &observations, cx).await?;
+    drop(known);
     findings.extend(judgement.findings);
     let about = About { site: work.site.to_owned(), run: cx.run, number };
     let channels = Channels {

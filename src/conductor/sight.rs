@@ -3,18 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::pass::channel_of;
-use crate::domain::{Expected, Fact, FactKind, FindingKey, Glance, Observation, ProviderId, StoreFact, Subject, SubjectKind};
-use crate::policy::{archive_clears, life, reads_archives, store_clears};
+use crate::domain::{
+    CnpgFact, Expected, Fact, FactKind, FindingKey, Glance, Observation, ProviderId, StoreFact, Subject, SubjectKind, metric,
+};
+use crate::policy::{archive_clears, clock_clears, cluster_clears, life, reads_archives, store_clears};
 
 pub(super) struct Sight<'a> {
     pub(super) seen: BTreeSet<Subject>,
     stores: BTreeMap<&'a Subject, &'a StoreFact>,
+    clusters: BTreeMap<&'a Subject, &'a CnpgFact>,
+    /// Each Kubernetes cluster told of all its Clusters: one that is not among them is gone.
+    every_cluster: bool,
     /// Subjects of which the fact is missing.
     gaps: BTreeSet<&'a Subject>,
     /// Stores of which a part is missing.
     parts: BTreeSet<&'a Subject>,
     expected: BTreeSet<&'a Subject>,
     rests_on: &'a BTreeMap<Subject, Subject>,
+    /// Databases of which numbers came.
+    measured: BTreeSet<&'a Subject>,
     channels: Channels,
 }
 
@@ -32,10 +39,21 @@ impl<'a> Sight<'a> {
         let gaps = || observations.iter().flat_map(|(_, observation)| &observation.gaps);
         let is_part = |what: FactKind| matches!(what, FactKind::StorePart(_));
         let store = |fact: &'a Fact| if let Fact::Store(store) = fact { Some((&store.subject, store.as_ref())) } else { None };
-        let whole = |what: FactKind| what != FactKind::Sample && !is_part(what);
+        let cluster =
+            |fact: &'a Fact| if let Fact::Cnpg(cluster) = fact { Some((&cluster.subject, cluster.as_ref())) } else { None };
+        let of_the_api = |what: FactKind| matches!(what, FactKind::Cnpg | FactKind::CnpgSite);
+        let whole = |what: FactKind| !matches!(what, FactKind::Sample | FactKind::Series) && !is_part(what);
+        let of_the_clock = |fact: &Fact| match fact {
+            Fact::Sample(sample) => metric::OF_THE_CLOCK.contains(&sample.metric.as_str()),
+            Fact::Series(series) => metric::OF_THE_CLOCK.contains(&series.metric.as_str()),
+            _ => false,
+        };
         Self {
-            seen: facts().filter(|fact| !matches!(fact, Fact::Sample(_))).map(|fact| fact.subject().clone()).collect(),
+            seen: facts().filter(|fact| !fact.is_number()).map(|fact| fact.subject().clone()).collect(),
+            measured: facts().filter(|fact| of_the_clock(fact)).map(Fact::subject).collect(),
             stores: facts().filter_map(store).collect(),
+            clusters: facts().filter_map(cluster).collect(),
+            every_cluster: facts().any(|fact| of_the_api(fact.kind())) && !gaps().any(|gap| of_the_api(gap.what)),
             gaps: gaps().filter(|gap| whole(gap.what)).map(|gap| &gap.subject).collect(),
             parts: gaps().filter(|gap| is_part(gap.what)).map(|gap| &gap.subject).collect(),
             expected: expected
@@ -57,7 +75,9 @@ impl<'a> Sight<'a> {
     /// Databases, stores and clusters are looked at because the configuration, or what was discovered from it, names them.
     fn is_configured(&self, key: &FindingKey) -> bool {
         match key.subject.kind() {
-            SubjectKind::Pg | SubjectKind::Store | SubjectKind::Cluster => self.expected.contains(&key.subject),
+            SubjectKind::Pg | SubjectKind::Store | SubjectKind::Cluster => {
+                self.expected.contains(&key.subject) || self.gaps.contains(&key.subject)
+            }
             SubjectKind::Dalsegno => channel_of(&key.subject).is_none_or(|channel| self.channels.known.contains(channel)),
             SubjectKind::Prefix => true,
         }
@@ -74,7 +94,10 @@ impl<'a> Sight<'a> {
         if unknown || key.code == "config-placeholder-unresolved" {
             return true;
         }
-        self.whole(subject) && self.of_store(key) && self.of_archive(key)
+        let cluster = self.clusters.get(subject).copied();
+        let measured = clock_clears(&key.code, self.measured.contains(subject), cluster);
+        let shown = cluster_clears(&key.code, cluster) || (cluster.is_none() && self.every_cluster);
+        self.whole(subject) && measured && shown && self.of_store(key) && self.of_archive(key)
     }
 
     fn whole(&self, subject: &Subject) -> bool {

@@ -1,13 +1,15 @@
 //! What the last pass saw, from the ledger alone. Nothing is looked at; what was not seen by the newest pass is unknown, never fine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::clock;
+use super::discovered;
 use super::look::LOOK_SECONDS;
 use super::outcome::Counted;
-use crate::domain::{Evidence, Expected, Finding, RecoveryPoint, Severity, Subject, SubjectKind};
+use crate::domain::{Clock, Evidence, Expected, Finding, Held, NoNumber, RecoveryPoint, Severity, Subject, SubjectKind};
 use crate::ledger::{HistoryFilter, KnownPoint, Ledger, LedgerError, OpenFinding, RunKind, RunLine, RunState};
 use crate::policy::Proof;
 
@@ -71,6 +73,8 @@ pub struct Line {
     pub rpo_budget_seconds: Option<f64>,
     /// When a restore from where it lies was last proven, to the end and with all checks.
     pub proven: Option<Timestamp>,
+    /// When the volume that holds its WAL is full.
+    pub clock: Option<ClockLine>,
     /// When it was last seen.
     pub seen: Option<Timestamp>,
     /// Its state.
@@ -79,6 +83,34 @@ pub struct Line {
     pub why: String,
     /// Open findings, nearest harm first.
     pub findings: Vec<OpenFinding>,
+}
+
+/// The disk-full clock of a database, as the newest pass read it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockLine {
+    /// Hours until the volume is full, at the soonest; `null` when that cannot be said.
+    pub hours_low: Option<f64>,
+    /// At the latest.
+    pub hours_high: Option<f64>,
+    /// Why WAL stays on the volume: `not`, `archiving-fails`, `archiving-is-slower`, `slot`, `draining`, `not-known`.
+    pub held: Held,
+    /// Why there are no hours.
+    pub why: Option<NoNumber>,
+    /// For people: `full 7–12 h`, `no growth`, `drains 2–3 h`, `-`.
+    pub words: String,
+}
+
+impl From<&Clock> for ClockLine {
+    fn from(clock: &Clock) -> Self {
+        let hours = clock.hours();
+        Self {
+            hours_low: hours.map(|(low, _)| low),
+            hours_high: hours.map(|(_, high)| high),
+            held: clock.held,
+            why: clock.no_number,
+            words: clock.to_string(),
+        }
+    }
 }
 
 /// The screen.
@@ -104,15 +136,20 @@ pub async fn status(ledger: &Ledger, expected: &Expected, site: &str, now: Times
     let stale = passes.first().is_none_or(|newest| now.duration_since(newest.began) > interval(&passes) * PASSES);
     let open = ledger.open_findings().await?;
     let points = ledger.points().await?;
+    let (expected, discovered) = discovered::with_last(ledger, expected).await?;
+    let expected = &expected;
     let subjects: BTreeSet<Subject> = expected
         .covers
         .iter()
         .map(|(subject, _)| subject)
         .chain(expected.placeholders.iter().map(|placeholder| &placeholder.subject))
         .chain(open.iter().map(|open| &open.finding.subject))
+        .chain(&discovered)
         .cloned()
         .collect();
-    let remembered = Remembered { open: &open, points: &points, pass: passes.first(), stale };
+    // A clock that was read long ago tells the wrong hour.
+    let clocks = if stale { BTreeMap::new() } else { clock::last(ledger).await? };
+    let remembered = Remembered { open: &open, points: &points, clocks: &clocks, pass: passes.first(), stale };
     let mut lines = Vec::new();
     for subject in subjects {
         lines.push(line(ledger, subject, &remembered, expected, now).await?);
@@ -145,6 +182,7 @@ pub(super) fn interval(passes: &[RunLine]) -> SignedDuration {
 struct Remembered<'a> {
     open: &'a [OpenFinding],
     points: &'a [KnownPoint],
+    clocks: &'a BTreeMap<Subject, Clock>,
     pass: Option<&'a RunLine>,
     stale: bool,
 }
@@ -156,7 +194,7 @@ async fn line(
     expected: &Expected,
     now: Timestamp,
 ) -> Result<Line, LedgerError> {
-    let Remembered { open, points, pass, stale } = *remembered;
+    let Remembered { open, points, clocks, pass, stale } = *remembered;
     let mut findings: Vec<OpenFinding> = open.iter().filter(|open| open.finding.subject == subject).cloned().collect();
     findings.sort_by_key(|open| (State::of(&open.finding), open.finding.code.clone()));
     let own: Vec<&KnownPoint> = points.iter().filter(|known| known.point.subject == subject).collect();
@@ -173,6 +211,7 @@ async fn line(
         restorable_to: newest.and_then(|known| known.point.covered_until),
         rpo_budget_seconds: expected.policies.get(&subject).and_then(|policy| policy.rpo_seconds),
         proven,
+        clock: clocks.get(&subject).map(ClockLine::from),
         seen,
         state: standing,
         why,

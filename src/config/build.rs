@@ -40,6 +40,7 @@ pub(super) fn settings(work: &mut Work) -> Settings {
             built.settings.own = None;
         }
     }
+    let prometheus = super::prometheus::servers(work, &site, &environment);
     let known: Vec<String> = stores.keys().cloned().collect();
     let cnpg = super::clusters::cnpg(work, &site, &environment, &known);
     let state = part::<StateFragment>(work, "state");
@@ -57,6 +58,7 @@ pub(super) fn settings(work: &mut Work) -> Settings {
         ledger,
         stores: stores.into_values().filter(|built| built.troubles.is_empty()).map(|built| built.settings).collect(),
         postgres: postgres.into_iter().filter(|(_, usable)| *usable).map(|(settings, _)| settings).collect(),
+        prometheus,
         cnpg,
         drill: DrillSettings {
             folder: drill
@@ -145,7 +147,7 @@ fn store(work: &mut Work, site: &str, name: &str, node: &Node, own: &str) -> Opt
 }
 
 /// The CA file, from the folder of the file that names it. Missing, it costs the store.
-fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec<Trouble>) -> PathBuf {
+pub(super) fn read_ca(work: &mut Work, path: &str, ca: &std::path::Path, troubles: &mut Vec<Trouble>) -> PathBuf {
     let key = child(path, "ca");
     let at = work.root.place_of(&key);
     let file = at.resolve(ca);

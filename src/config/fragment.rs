@@ -12,6 +12,7 @@ use crate::providers::cnpg::config::CnpgFragment;
 use crate::providers::kubernetes::config::KubernetesFragment;
 use crate::providers::objectstore::config::StoreFragment;
 use crate::providers::postgres::config::PostgresFragment;
+use crate::providers::prometheus::config::PrometheusFragment;
 
 /// Configuration of dalsegno. Every provider is optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -32,6 +33,8 @@ pub struct ConfigFragment {
     pub stores: BTreeMap<String, StoreFragment>,
     /// PostgreSQL databases whose archives lie in a store, by name.
     pub postgres: BTreeMap<String, PostgresFragment>,
+    /// Servers of metrics, by name: Prometheus, VictoriaMetrics, Thanos.
+    pub prometheus: BTreeMap<String, PrometheusFragment>,
     /// Kubernetes clusters, by name.
     pub kubernetes: BTreeMap<String, KubernetesFragment>,
     /// CloudNativePG, by the name of the Kubernetes cluster that it runs in.

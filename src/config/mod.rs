@@ -16,6 +16,7 @@ mod notice;
 mod overlap;
 mod overrides;
 mod placeholder;
+mod prometheus;
 mod reference;
 mod schema;
 mod secrets;

@@ -8,6 +8,7 @@ use crate::domain::{Attention, Isolation, Mode, Prefix, StoreId};
 use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::objectstore::config::StoreSettings;
 use crate::providers::postgres::config::PostgresSettings;
+use crate::providers::prometheus::config::PrometheusSettings;
 
 /// Everything that can be used. What could not is in [`super::Loaded`].
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Settings {
     pub stores: Vec<StoreSettings>,
     /// Databases, by name; the store of each is in `stores`.
     pub postgres: Vec<PostgresSettings>,
+    /// Servers of metrics, by name.
+    pub prometheus: Vec<PrometheusSettings>,
     /// CNPG, by Kubernetes cluster.
     pub cnpg: Vec<CnpgSettings>,
     /// How drills are run here.

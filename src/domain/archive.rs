@@ -97,6 +97,9 @@ pub struct BaseBackup {
     pub missing_wal: Vec<String>,
     /// Its keep mark, when somebody asked to keep it.
     pub keep: Option<Keep>,
+    /// Tablespaces that its record names: name and number; `None` = the record was not read.
+    #[serde(default)]
+    pub tablespaces: Option<Vec<(String, u32)>>,
 }
 
 /// What could be restored from one base backup along one timeline path.

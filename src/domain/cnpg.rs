@@ -240,10 +240,10 @@ pub struct CnpgFact {
 
 impl CnpgFact {
     /// A Cluster of which nothing but its name is known.
-    pub const fn bare(subject: Subject, kube: KubeId, cluster: KubeName) -> Self {
+    pub const fn bare(subject: Subject, kubernetes: KubeId, cluster: KubeName) -> Self {
         Self {
             subject,
-            kube,
+            kube: kubernetes,
             cluster,
             uid: None,
             created: None,

@@ -24,6 +24,12 @@ pub struct Policy {
     /// How long a warning must be there before somebody is told; `None` = as for everything.
     #[serde(default)]
     pub grace_seconds: Option<f64>,
+    /// A volume that WAL fills within this time is worth a warning.
+    #[serde(default)]
+    pub full_warning_seconds: Option<f64>,
+    /// A volume that WAL fills within this time is critical.
+    #[serde(default)]
+    pub full_critical_seconds: Option<f64>,
 }
 
 /// A value in the configuration that nobody filled in: `TBD-…`, `${…}`, `CHANGEME`, `<…>`, `example.com` in an endpoint.

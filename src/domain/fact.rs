@@ -76,6 +76,11 @@ impl Fact {
         }
     }
 
+    /// A number, now or over time: it shows nothing of whether its subject itself was looked at.
+    pub const fn is_number(&self) -> bool {
+        matches!(self, Self::Sample(_) | Self::Series(_))
+    }
+
     /// What it is about.
     pub fn subject(&self) -> &Subject {
         match self {
@@ -98,6 +103,9 @@ pub const REQUESTS_LEFT: &str = "store_requests_left_count";
 
 /// The code of a gap that is there because the request budget of the day is used up.
 pub const BUDGET_USED: &str = "RequestBudgetUsed";
+
+/// The code of a gap that is there because a server of metrics answers and has no series of a database.
+pub const SERIES_ABSENT: &str = "SeriesAbsent";
 
 /// A number with a time. `metric` is a word of the closed table in docs/reference/metrics.md and ends in its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

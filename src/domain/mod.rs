@@ -7,7 +7,9 @@ mod act;
 mod alert;
 mod archive;
 mod attention;
+mod calendar;
 mod check;
+mod clock;
 mod cnpg;
 mod cnpg_seen;
 mod cnpg_site;
@@ -22,6 +24,7 @@ mod hint;
 mod id;
 mod kube;
 mod message;
+pub mod metric;
 mod mode;
 mod nearest;
 mod observe;
@@ -38,6 +41,7 @@ pub mod verb_names;
 mod verdict;
 mod words;
 
+pub use self::kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use act::{
     Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Touch, Undo, Undone,
     VerbSpec,
@@ -48,7 +52,9 @@ pub use archive::{
     WalGap, Window,
 };
 pub use attention::{Attention, Awaited, AwaitedWhat, Maintenance, Subjects, Times};
+pub use calendar::{Calendar, CalendarError, Dialect as CalendarDialect};
 pub use check::{Expectation, SqlCheck};
+pub use clock::{Clock, Held, NoNumber, Outage, WalVolume, Within};
 pub use cnpg::{ArchiveRef, Bootstrap, CnpgFact, ExternalCluster, LiveLocation, RecoveryTarget};
 pub use cnpg_seen::{
     ClaimSeen, CnpgBackup, CnpgSchedule, ContainerSeen, EventSeen, JobSeen, ObjectStoreSeen, PodSeen, RecoveryWindowSeen,
@@ -62,11 +68,12 @@ pub use evidence::{
     RestoredBy, Rpo, StepEnd, StepRecord,
 };
 pub use expect::{Expected, Placeholder, Policy};
-pub use fact::{BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, Sample};
+pub use fact::{
+    BUDGET_USED, Control, Denied, Fact, FactKind, Gap, Known, Memory, Observation, REQUESTS_LEFT, Requests, SERIES_ABSENT, Sample,
+};
 pub use finding::{Change, Finding, FindingKey, Severity};
 pub use hint::{Exit, Explained};
 pub use id::{ProviderId, RunId, SystemId};
-pub use kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use message::Message;
 pub use mode::{Holder, Mode};
 pub use nearest::{nearest, nearest_few};

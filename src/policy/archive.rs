@@ -11,7 +11,7 @@ const ID_DOUBT: f64 = DAY;
 pub(super) fn judge(ground: &Ground, archive: &ArchiveFact) -> Vec<Finding> {
     [
         mixed_systems(archive),
-        unexpected_system(archive),
+        unexpected_system(ground, archive),
         framing(archive),
         malformed(archive),
         empty_objects(archive),
@@ -55,9 +55,12 @@ fn mixed_systems(archive: &ArchiveFact) -> Option<Finding> {
     })
 }
 
-fn unexpected_system(archive: &ArchiveFact) -> Option<Finding> {
+fn unexpected_system(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
     let [seen] = archive.systems.as_slice() else { return None };
     let expected = archive.expected_system.filter(|expected| *expected != seen.system_id)?;
+    if super::cnpg::tells_whose(ground, archive, expected) {
+        return None;
+    }
     Some(Finding {
         evidence: vec![format!("expected {expected}, seen {} in {}", seen.system_id, some_of(&seen.seen_in))],
         cause: "the place belongs to another database, or the database was made anew".to_owned(),
@@ -306,7 +309,8 @@ fn unexplained(ground: &Ground, archive: &ArchiveFact) -> Vec<String> {
 }
 
 fn without_base(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
-    let told = !archive.framed_objects.is_empty() || !unexplained(ground, archive).is_empty();
+    let snapshots = ground.cluster_of(&archive.subject).is_some_and(|cluster| super::cnpg::only_snapshots(ground, cluster));
+    let told = !archive.framed_objects.is_empty() || !unexplained(ground, archive).is_empty() || snapshots;
     if archive.segments == 0 || !done(archive).is_empty() || told || super::backups::locked(ground, archive).is_some() {
         return None;
     }

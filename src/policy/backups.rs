@@ -17,7 +17,7 @@ pub(super) fn judge(ground: &Ground, archive: &ArchiveFact) -> Vec<Finding> {
         locked(ground, archive),
         interrupted(ground, archive),
         newest_failed(ground, archive),
-        incomplete(archive),
+        incomplete(ground, archive),
         from_the_future(ground, archive),
         end_not_archived(ground, archive),
     ]
@@ -144,9 +144,12 @@ fn newest_failed(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
     })
 }
 
-fn incomplete(archive: &ArchiveFact) -> Option<Finding> {
-    let found: Vec<&BaseBackup> = done(archive).into_iter().filter(|backup| !backup.missing.is_empty()).collect();
-    let newest_is_bad = done(archive).last().is_some_and(|newest| !newest.missing.is_empty());
+fn incomplete(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
+    let cluster = ground.cluster_of(&archive.subject);
+    let told = |backup: &BaseBackup| cluster.is_some_and(|cluster| super::cnpg::tells_incomplete(ground, cluster, backup));
+    let bad = |backup: &&BaseBackup| !backup.missing.is_empty() && !told(backup);
+    let found: Vec<&BaseBackup> = done(archive).into_iter().filter(bad).collect();
+    let newest_is_bad = done(archive).last().is_some_and(bad);
     if found.is_empty() {
         return None;
     }
@@ -209,7 +212,9 @@ fn end_not_archived(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
             && backup.end_wal.as_ref().is_some_and(|end| backup.missing_wal.contains(end) && !in_hole(end))
     };
     let done = done(archive);
-    let found: Vec<&BaseBackup> = done.iter().copied().filter(waits).collect();
+    // Those that completed while archiving failed are told with that cause.
+    let told = ground.cluster_of(&archive.subject).map(|cluster| super::cnpg::without_wal(ground, cluster)).unwrap_or_default();
+    let found: Vec<&BaseBackup> = done.iter().copied().filter(waits).filter(|backup| !told.contains(&backup.id)).collect();
     let newest = *found.last()?;
     let is_newest = done.last().is_some_and(|last| last.id == newest.id);
     let evidence = found

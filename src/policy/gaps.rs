@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ground::{Ground, names, say, some_of};
-use crate::domain::{BUDGET_USED, Denied, FactKind, Finding, Gap, Right, Severity, StorePart, Subject, SubjectKind};
+use crate::domain::{
+    BUDGET_USED, Denied, FactKind, Finding, Gap, Right, SERIES_ABSENT, Severity, StorePart, Subject, SubjectKind, metric,
+};
 
 /// Answers that mean "I do not know this key".
 const AUTH: &[&str] = &[
@@ -97,10 +99,22 @@ fn not_whole(store: &Subject, parts: &[(StorePart, &Gap)]) -> Finding {
     }
 }
 
+/// Numbers of a database come from somewhere else than its store: the store neither explains that they are missing nor is to blame.
+fn of_numbers(gap: &Gap) -> bool {
+    gap.what == FactKind::Series
+}
+
 /// A placeholder below explains a gap; and so does the store's own gap of the store fact (it names what rests on it).
 fn explained(ground: &Ground, gap: &Gap) -> bool {
+    if of_numbers(gap) {
+        // What one source does not tell another may.
+        return ground.measured(metric::OF_THE_CLOCK).any(|subject| subject == &gap.subject);
+    }
     let below = below(ground, gap);
     if gap.code.as_deref() == Some("config-placeholder-unresolved") && !ground.expected.placeholders.is_empty() {
+        return true;
+    }
+    if gap.what == FactKind::Archive && super::cnpg::tells_why_not_seen(ground, &gap.subject) {
         return true;
     }
     if ground.has_placeholder(&gap.subject) || below.as_ref().is_some_and(|store| ground.has_placeholder(store)) {
@@ -131,6 +145,9 @@ fn store_is_dark(ground: &Ground, store: &Subject) -> bool {
 
 /// The same cause on two subjects of one store, or a cause that only a store can have, is the store's.
 fn place_of_blame(ground: &Ground, gap: &Gap) -> (Subject, Cause) {
+    if of_numbers(gap) {
+        return (gap.subject.clone(), cause_of(gap, Side::Other));
+    }
     let Some(store) = below(ground, gap) else {
         let side = if gap.subject.kind() == SubjectKind::Store { Side::Store } else { Side::Other };
         return (gap.subject.clone(), cause_of(gap, side));
@@ -150,6 +167,9 @@ fn cause_of(gap: &Gap, side: Side) -> Cause {
     let code = gap.code.as_deref().unwrap_or_default();
     if code == "secret-missing" {
         return critical("secret-missing", "a secret is not where the configuration says");
+    }
+    if code == SERIES_ABSENT {
+        return warning("metrics-absent", "the server of metrics answers and has no series of this database");
     }
     if side == Side::Other {
         return cause_elsewhere(&gap.why);

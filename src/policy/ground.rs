@@ -15,7 +15,7 @@ pub(super) const HOUR: f64 = 60.0 * MINUTE;
 pub(super) const DAY: f64 = 24.0 * HOUR;
 
 /// CNPG's default `archive_timeout`, used when the policy names none.
-const DEFAULT_ARCHIVE_TIMEOUT: f64 = 5.0 * MINUTE;
+pub(super) const DEFAULT_ARCHIVE_TIMEOUT: f64 = 5.0 * MINUTE;
 /// What an upload with retries may add to `archive_timeout` before a segment counts as missing.
 const UPLOAD_MARGIN: f64 = 10.0 * MINUTE;
 /// The usual interval of base backups, used when the policy names none: nightly.
@@ -115,6 +115,18 @@ impl<'a> Ground<'a> {
         self.series.get(&(subject, metric))?.first().copied()
     }
 
+    /// What every source tells of a metric over time.
+    pub(super) fn all_series(&self, subject: &Subject, metric: &str) -> Vec<&'a Series> {
+        self.series.get(&(subject, metric)).cloned().unwrap_or_default()
+    }
+
+    /// Subjects of which a number of these metrics is known, now or over time.
+    pub(super) fn measured(&self, metrics: &'static [&'static str]) -> impl Iterator<Item = &'a Subject> {
+        let samples = self.samples.keys().filter(|(_, metric)| metrics.contains(metric)).map(|(subject, _)| *subject);
+        let series = self.series.keys().filter(|(_, metric)| metrics.contains(metric)).map(|(subject, _)| *subject);
+        samples.chain(series)
+    }
+
     /// By how much a metric grew from its value at least `back` seconds ago to its newest, with the seconds between the two. `None` when
     /// nothing that old is known: two passes a minute apart tell nothing about a trend.
     pub(super) fn growth(&self, subject: &Subject, metric: &str, back: f64) -> Option<(f64, f64)> {
@@ -135,6 +147,12 @@ impl<'a> Ground<'a> {
     /// The archive of a subject, when its store was read.
     pub(super) fn archive_of(&self, subject: &Subject) -> Option<&'a ArchiveFact> {
         self.archives.iter().find(|archive| &archive.subject == subject).copied()
+    }
+
+    /// Everything that a fact is about.
+    #[cfg(feature = "lab")]
+    pub(super) fn subjects(&self) -> BTreeSet<Subject> {
+        self.known.iter().map(|(subject, _)| subject.clone()).collect()
     }
 
     /// What should have come back and did not. A placeholder explains its own part, and what rests on it.

@@ -8,7 +8,10 @@
 mod archive;
 mod backups;
 mod clears;
+mod clock;
 mod cnpg;
+#[cfg(feature = "lab")]
+mod flip;
 mod gaps;
 mod ground;
 pub mod life;
@@ -26,7 +29,10 @@ use crate::domain::{
     Verdict,
 };
 
-pub use clears::{archive_clears, reads_archives, store_clears};
+pub use clears::{archive_clears, clock_clears, cluster_clears, reads_archives, store_clears};
+pub use clock::clocks;
+#[cfg(feature = "lab")]
+pub use flip::flip;
 use ground::Ground;
 
 /// What an earlier drill said of a subject at a place. The ledger keeps them; policy asks how old the newest are.
@@ -109,6 +115,9 @@ pub fn judge(now: Timestamp, expected: &Expected, observations: &[(ProviderId, O
     }
     findings.extend(recovery::judge(&ground));
     findings.extend(cnpg::judge(&ground));
+    findings.extend(clock::judge(&ground));
+    #[cfg(feature = "lab")]
+    flip::apply(&ground, &mut findings);
     Judgement { findings: merged(life::weigh(now, expected, observations, merged(findings))), bugs: ground.uncovered() }
 }
 

@@ -32,8 +32,11 @@ fn too_old(ground: &Ground, archive: &ArchiveFact) -> Option<Finding> {
     let newest =
         done(archive).into_iter().filter_map(|backup| backup.end_time.map(|end| (end, backup))).max_by_key(|(end, _)| *end)?;
     let old = ground.age(newest.0);
-    // Newer ones that cannot be used have a critical finding of their own, with the same remedy.
-    let told = !archive.framed_objects.is_empty() || super::backups::locked(ground, archive).is_some();
+    // Newer ones that cannot be used have a critical finding of their own; so has what keeps the next one from being taken.
+    let cluster = ground.cluster_of(&archive.subject);
+    let told = !archive.framed_objects.is_empty()
+        || super::backups::locked(ground, archive).is_some()
+        || cluster.is_some_and(|cluster| super::cnpg::why_old(ground, cluster));
     if old <= every + BACKUP_GRACE || told {
         return None;
     }

@@ -4,3 +4,4 @@ pub mod cnpg;
 pub mod kubernetes;
 pub mod objectstore;
 pub mod postgres;
+pub mod prometheus;

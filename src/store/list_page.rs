@@ -235,7 +235,7 @@ fn push_reference(reference: &BytesRef<'_>, text: &mut Vec<u8>) -> Result<(), St
         text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
         return Ok(());
     }
-    text.push(match reference.as_ref() {
+    text.push(match &**reference {
         b"amp" => b'&',
         b"lt" => b'<',
         b"gt" => b'>',

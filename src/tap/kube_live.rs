@@ -211,13 +211,10 @@ impl LiveKube {
             })?;
             if (200..300).contains(&status) { Ok(body) } else { Err(refused(status, retry_after, &body)) }
         };
-        match tokio::time::timeout(self.limits.call, answer).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let detail = format!("no whole answer within {} s", self.limits.call.as_secs());
-                Err(CallError::new(FailureKind::Timeout, detail))
-            }
-        }
+        tokio::time::timeout(self.limits.call, answer).await.unwrap_or_else(|_| {
+            let detail = format!("no whole answer within {} s", self.limits.call.as_secs());
+            Err(CallError::new(FailureKind::Timeout, detail))
+        })
     }
 
     async fn json<T: serde::de::DeserializeOwned>(&self, ask: &Ask) -> Result<T, CallError> {
@@ -424,8 +421,8 @@ impl KubeActs for LiveKube {
     ) -> Result<Value, CallError> {
         let below = subresource.map(|of| format!("/{}", encoded(of))).unwrap_or_default();
         let query = query(&[("fieldManager", Some(FIELD_MANAGER.to_owned()))]);
-        let path = format!("{}{below}{query}", path_of(of, namespace, Some(name)));
-        self.json(&Ask { kind: Kind::Act, path, what: What::Patch(patch.clone()) }).await
+        let target = format!("{}{below}{query}", path_of(of, namespace, Some(name)));
+        self.json(&Ask { kind: Kind::Act, path: target, what: What::Patch(patch.clone()) }).await
     }
 
     async fn delete(&self, of: &Resource, namespace: Option<&str>, name: &str, how: &KubeDelete) -> Result<(), CallError> {

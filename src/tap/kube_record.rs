@@ -33,8 +33,11 @@ pub(super) fn identity(object: &Value) -> (String, String) {
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     folder: String,
-    lists: Mutex<BTreeMap<String, BTreeMap<(String, String), Value>>>,
+    lists: Mutex<BTreeMap<String, Objects>>,
 }
+
+/// Objects by namespace and name.
+type Objects = BTreeMap<(String, String), Value>;
 
 impl Notes {
     pub(super) fn write(&self, files: &Files) {

@@ -25,13 +25,13 @@ pub mod replay;
 mod replay_store;
 pub mod tls;
 
+pub use self::kube::{
+    KeepKube, KubeAbout, KubeActs, KubeAsk, KubeCalls, KubeCounts, KubeDelete, KubePage, KubeStream, Resource, list_whole,
+};
 pub use failure::{Broken, CallError, FailureKind};
 pub use format::RecordingError;
 pub use http::{HttpAnswer, HttpCalls, HttpRequest};
 pub use keep::{Keep, KeepNothing, Kept};
-pub use kube::{
-    KeepKube, KubeAbout, KubeActs, KubeAsk, KubeCalls, KubeCounts, KubeDelete, KubePage, KubeStream, Resource, list_whole,
-};
 pub use objects::{Answer, ObjectBody, ObjectCalls, Seen};
 pub use record::{PassRecorder, Recorder};
 pub use replay::{PassReplay, Recording};

@@ -11,8 +11,11 @@
 )]
 
 mod archive;
+mod calendar;
 mod chart;
 mod cli;
+mod clock;
+mod cnpg;
 mod conductor;
 mod config;
 mod corpus;

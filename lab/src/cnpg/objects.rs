@@ -122,7 +122,7 @@ pub(super) fn pod_status(spec: &Spec, ip: &str, since: &str, ready: bool) -> Val
     let sidecars: Vec<Value> =
         sidecar(spec).iter().map(|one| running("plugin-barman-cloud", one.get("image").unwrap_or(&Value::Null))).collect();
     json!({
-        "phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": "127.0.0.1", "startTime": since,
+        "phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": "10.246.0.1", "startTime": since,
         "conditions": [
             condition("PodScheduled", "True"), condition("Initialized", "True"), condition("ContainersReady", word), condition("Ready", word),
         ],
@@ -197,7 +197,7 @@ pub(super) fn job_pod_status(since: &str, now: &str, end: Option<(i32, &str)>) -
         ),
     };
     json!({
-        "phase": phase, "startTime": since, "hostIP": "127.0.0.1",
+        "phase": phase, "startTime": since, "hostIP": "10.246.0.1",
         "containerStatuses": [{
             "name": "full-recovery", "image": "", "imageID": "", "ready": end.is_none(), "started": end.is_none(), "restartCount": 0, "state": state,
         }],

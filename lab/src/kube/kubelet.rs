@@ -14,6 +14,9 @@ use crate::LabError;
 use crate::authority::Authority;
 use crate::front::{Front, Head, Upstream, Verdict};
 
+/// The port of every kubelet.
+pub(super) const KUBELET_PORT: u16 = 10250;
+
 /// What a kubelet says of a volume; what is `None` is left out of its answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -154,13 +157,15 @@ impl State {
 /// Makes a node and its kubelet.
 pub(super) async fn add(cluster: &Cluster, name: &str) -> Result<Kubelet, LabError> {
     let kubelet = Kubelet::start(cluster.authority(), name, None)?;
+    let address = cluster.fresh_pod_ip();
+    cluster.route(&address, KUBELET_PORT, kubelet.port());
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
         "status": {
-            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port()}},
-            "conditions": [{"type": "Ready", "status": "True", "reason": "Lab", "message": "", "lastHeartbeatTime": null, "lastTransitionTime": null}],
+            "addresses": [{"type": "InternalIP", "address": address}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Lab", "message": ""}],
             "capacity": {"cpu": "8", "memory": "32Gi", "pods": "100"},
             "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "100"},
         },

@@ -11,7 +11,8 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::apply::apply_value;
-use super::{BY_HAND, Cluster, KWOK_GROUP};
+use super::kubelet::KUBELET_PORT;
+use super::{BY_HAND, Cluster, KWOK_GROUP, NODE_IP};
 use crate::{LabError, Process, Tool, User};
 
 /// Nodes with this label are kwok's.
@@ -28,14 +29,18 @@ pub(super) async fn make_node(client: &Client, name: &str) -> Result<(), LabErro
     apply_value(client, node).await.map(|_| ())
 }
 
-/// Starts it. Its own server listens on `port`; the nodes say that their kubelet is at `kubelet`, which passes on what is not its own.
-pub(super) fn start(folder: &Path, port: u16, kubelet: u16) -> Result<Process, LabError> {
+/// Starts it. Its own server listens on `port`; what its nodes say of their kubelet leads to ours, which passes on what is not its own.
+pub(super) fn start(folder: &Path, port: u16) -> Result<Process, LabError> {
     let file = folder.join("kwok.yaml");
     fs::write(&file, stages()).map_err(LabError::file(&file))?;
     let mut command = Command::new(Tool::Kwok.find()?);
     command.arg("--kubeconfig").arg(folder.join("admin.kubeconfig"));
     command.args(["--manage-all-nodes=false", &format!("--manage-nodes-with-label-selector={LABEL}=true")]);
-    command.args(["--node-ip=127.0.0.1", &format!("--node-port={kubelet}"), &format!("--server-address=127.0.0.1:{port}")]);
+    command.args([
+        &format!("--node-ip={NODE_IP}"),
+        &format!("--node-port={KUBELET_PORT}"),
+        &format!("--server-address=127.0.0.1:{port}"),
+    ]);
     command.arg("--tls-cert-file").arg(folder.join("server.crt"));
     command.arg("--tls-private-key-file").arg(folder.join("server.key"));
     command.args(["--enable-crds=PortForward,Logs,ClusterPortForward,ClusterLogs", "--cidr=10.244.0.1/16"]);

@@ -42,6 +42,8 @@ use crate::home::Folder;
 pub const BY_HAND: &str = "hand-";
 /// The node on which pods run.
 pub const NODE: &str = "lab-node-1";
+/// Its address.
+const NODE_IP: &str = "10.246.0.1";
 /// The group of kwok's kinds.
 const KWOK_GROUP: &str = "kwok.x-k8s.io/v1alpha1";
 
@@ -177,6 +179,11 @@ impl Cluster {
     /// From now on `pods/…:<port>/proxy` of a pod with this address reaches the port of this machine.
     pub fn route(&self, pod_ip: &str, port: u16, local: u16) {
         self.network.route(pod_ip, port, local);
+    }
+
+    /// No more: whoever asks is told that there is no route.
+    pub fn unroute(&self, pod_ip: &str, port: u16) {
+        self.network.unroute(pod_ip, port);
     }
 
     /// An address for a pod that nobody else has, for a pod whose status the test writes.

@@ -1,50 +1,68 @@
-//! The pods' network, as far as the API server uses it: an HTTP proxy that it is told to use for addresses of
-//! pods, and that knows which port of this machine stands for which address.
+//! The network of nodes and pods, as far as the API server uses it: every connection that it makes into the
+//! cluster (kubelets, `…/proxy` of pods) goes through a CONNECT proxy on a unix socket, its *egress selector*, and that knows
+//! which port of this machine stands for which address
+//! (<https://kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity/>). So addresses are those of a real cluster,
+//! which the API server wants: it refuses to proxy to loopback.
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
 
-use crate::webhook::listen;
-use crate::{LabError, background, s3};
+use crate::{LabError, background};
+
+/// Names of the socket and of the API server's file about it.
+const SOCKET: &str = "network.sock";
+pub(super) const EGRESS: &str = "egress.yaml";
 
 type Routes = Arc<Mutex<HashMap<(String, u16), u16>>>;
 
 /// The running proxy.
 #[derive(Debug)]
 pub(super) struct PodNetwork {
-    port: u16,
     routes: Routes,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl PodNetwork {
-    pub(super) fn start() -> Result<PodNetwork, LabError> {
+    /// Starts it in the cluster's folder, and writes the file by which the API server finds it.
+    pub(super) fn start(folder: &Path) -> Result<PodNetwork, LabError> {
+        let socket = folder.join(SOCKET);
+        let file = folder.join(EGRESS);
+        let text = format!(
+            "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n- name: cluster\n  connection:\n    \
+             proxyProtocol: HTTPConnect\n    transport:\n      uds:\n        udsName: {}\n",
+            socket.display()
+        );
+        fs::write(&file, text).map_err(LabError::file(&file))?;
+        let listener = std::os::unix::net::UnixListener::bind(&socket).map_err(LabError::file(&socket))?;
+        listener.set_nonblocking(true).map_err(LabError::file(&socket))?;
         let routes = Routes::default();
         let shared = Arc::clone(&routes);
-        let http = s3::http();
-        let app = axum::Router::new().fallback(move |request: Request<Body>| {
-            let (routes, http) = (Arc::clone(&shared), http.clone());
-            async move { forward(&routes, &http, request).await }
-        });
-        let listener = listen()?;
-        let port = listener.local_addr().map_err(LabError::file("127.0.0.1"))?.port();
         let task = background()?.spawn(async move {
-            if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                let _ = axum::serve(listener, app).await;
+            let Ok(listener) = UnixListener::from_std(listener) else { return };
+            let mut open = tokio::task::JoinSet::new();
+            loop {
+                let Ok((client, _)) = listener.accept().await else { continue };
+                while open.try_join_next().is_some() {}
+                let routes = Arc::clone(&shared);
+                open.spawn(async move {
+                    let _ = carry(client, &routes).await; // either side may end it
+                });
             }
         });
-        Ok(PodNetwork { port, routes, task })
-    }
-
-    pub(super) fn port(&self) -> u16 {
-        self.port
+        Ok(PodNetwork { routes, task })
     }
 
     pub(super) fn route(&self, address: &str, port: u16, local: u16) {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner).insert((address.to_owned(), port), local);
+    }
+
+    pub(super) fn unroute(&self, address: &str, port: u16) {
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner).remove(&(address.to_owned(), port));
     }
 }
 
@@ -54,29 +72,26 @@ impl Drop for PodNetwork {
     }
 }
 
-type Http = hyper_util::client::legacy::Client<hyper_util::client::legacy::connect::HttpConnector, Body>;
-
-/// The request names the pod's address in full, as to any HTTP proxy.
-async fn forward(routes: &Routes, http: &Http, mut request: Request<Body>) -> Response<Body> {
-    let address = request.uri().host().unwrap_or_default().to_owned();
-    let port = request.uri().port_u16().unwrap_or(80);
-    let local = routes.lock().unwrap_or_else(PoisonError::into_inner).get(&(address.clone(), port)).copied();
-    let Some(local) = local else {
-        return said(StatusCode::BAD_GATEWAY, &format!("no route to {address}:{port}"));
-    };
-    let path = request.uri().path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
-    let Ok(uri) = format!("http://127.0.0.1:{local}{path}").parse() else {
-        return said(StatusCode::BAD_REQUEST, "a path that is none");
-    };
-    *request.uri_mut() = uri;
-    match http.request(request).await {
-        Ok(response) => response.map(Body::new),
-        Err(e) => said(StatusCode::BAD_GATEWAY, &format!("{address}:{port}: {e}")),
+async fn carry(mut client: UnixStream, routes: &Routes) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() > 4096 || client.read_buf(&mut head).await? == 0 {
+            return Ok(());
+        }
     }
-}
-
-fn said(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text.to_owned()));
-    *response.status_mut() = status;
-    response
+    let text = String::from_utf8_lossy(&head).into_owned();
+    let target = text.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next());
+    let target =
+        target.and_then(|t| t.rsplit_once(':')).and_then(|(host, port)| Some((host.to_owned(), port.parse::<u16>().ok()?)));
+    let local = target.and_then(|target| routes.lock().unwrap_or_else(PoisonError::into_inner).get(&target).copied());
+    let server = match local {
+        Some(local) => TcpStream::connect(("127.0.0.1", local)).await.ok(),
+        None => None,
+    };
+    let Some(mut server) = server else {
+        return client.write_all(b"HTTP/1.1 502 no route to host\r\nContent-Length: 0\r\n\r\n").await;
+    };
+    let _ = server.set_nodelay(true);
+    client.write_all(b"HTTP/1.1 200 connected\r\n\r\n").await?;
+    tokio::io::copy_bidirectional(&mut client, &mut server).await.map(|_| ())
 }

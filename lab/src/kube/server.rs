@@ -5,6 +5,7 @@ use std::process::Command;
 
 use nix::sys::signal::Signal;
 
+use super::network::EGRESS;
 use crate::tools::control_plane;
 use crate::{LabError, Process, Tool, User};
 
@@ -38,8 +39,6 @@ pub(super) struct Places<'a> {
     pub(super) api_port: u16,
     pub(super) etcd_port: u16,
     pub(super) etcd_peers: u16,
-    /// The HTTP proxy that stands for the pods' network.
-    pub(super) pods: u16,
 }
 
 impl Places<'_> {
@@ -78,11 +77,10 @@ impl Planes {
             // Without the node-lifecycle controller nobody takes the taint `not-ready` away again.
             ("disable-admission-plugins", "TaintNodesByCondition".into()),
             ("kubelet-preferred-address-types", "InternalIP".into()),
+            ("egress-selector-config-file", places.file(EGRESS)),
             ("profiling", "false".into()),
         ];
         command.args(flags.iter().map(|(name, value)| format!("--{name}={value}")));
-        // The proxy of pods goes by the environment like any HTTP of Go's; loopback never goes through a proxy.
-        command.env("HTTP_PROXY", format!("http://127.0.0.1:{}", places.pods));
         self.api = Some(spawn(command, places, "apiserver")?);
         Ok(())
     }
@@ -134,7 +132,7 @@ fn absent(name: &str) -> LabError {
 /// Killed at the end: a polite end of an API server takes up to 40 s while watches are open, and it keeps nothing.
 fn spawn(mut command: Command, places: &Places<'_>, name: &str) -> Result<Process, LabError> {
     command.current_dir(places.folder);
-    for name in ["HTTPS_PROXY", "https_proxy", "http_proxy", "NO_PROXY", "no_proxy", "KUBECONFIG"] {
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy", "KUBECONFIG"] {
         command.env_remove(name);
     }
     Process::spawn(command, &places.folder.join(format!("{name}.log")), Signal::SIGKILL, User::same())

@@ -9,9 +9,10 @@ use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube::api::Api;
 use ring::rand::{SecureRandom, SystemRandom};
 
+use super::kubelet::KUBELET_PORT;
 use super::network::PodNetwork;
 use super::server::{Places, Planes};
-use super::{Cluster, Kubelet, NODE, client, crds, kwok, write_kubeconfig};
+use super::{Cluster, Kubelet, NODE, NODE_IP, client, crds, kwok, write_kubeconfig};
 use crate::authority::Authority;
 use crate::home::Folder;
 use crate::{LabError, ports};
@@ -30,9 +31,9 @@ pub(super) async fn start() -> Result<Cluster, LabError> {
     let url = format!("https://127.0.0.1:{api_port}");
     let ca = folder.path().join("ca.crt");
     write_kubeconfig(&folder.path().join("admin.kubeconfig"), &url, &ca, &token)?;
-    let network = PodNetwork::start()?;
+    let network = PodNetwork::start(folder.path())?;
     let kubelet = Kubelet::before(&authority, kwok_port)?;
-    let places = Places { folder: folder.path(), api_port, etcd_port, etcd_peers, pods: network.port() };
+    let places = Places { folder: folder.path(), api_port, etcd_port, etcd_peers };
     let mut planes = Planes::default();
     planes.start_api(&places)?;
     wait_serving(&mut planes, &url, &ca, &token).await?;
@@ -41,7 +42,8 @@ pub(super) async fn start() -> Result<Cluster, LabError> {
     crds::install(&admin).await?;
     planes.start_others(&places)?;
     kwok::make_node(&admin, NODE).await?;
-    let kwok = kwok::start(folder.path(), kwok_port, kubelet.port())?;
+    network.route(NODE_IP, KUBELET_PORT, kubelet.port());
+    let kwok = kwok::start(folder.path(), kwok_port)?;
     let cluster = Cluster { _kwok: kwok, kubelet, planes, network, authority, folder, port: api_port, token };
     wait_living(&cluster, &admin).await?;
     Ok(cluster)

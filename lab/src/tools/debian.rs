@@ -16,14 +16,17 @@ pub(super) struct Package {
     folder: &'static str,
     /// The name of its server; elsewhere than in Debian it may have another one.
     pub(super) programs: [&'static str; 2],
+    /// A folder that Debian's build looks into by its absolute name.
+    fixed: Option<&'static str>,
 }
 
 pub(super) const PROMETHEUS: Package =
-    Package { name: "prometheus", folder: "debian-prometheus-1", programs: ["prometheus", "prometheus"] };
+    Package { name: "prometheus", folder: "debian-prometheus-1", programs: ["prometheus", "prometheus"], fixed: None };
 pub(super) const ALERTMANAGER: Package = Package {
     name: "prometheus-alertmanager",
-    folder: "debian-alertmanager-1",
+    folder: "debian-alertmanager-2",
     programs: ["prometheus-alertmanager", "alertmanager"],
+    fixed: Some("/usr/share/prometheus/alertmanager"),
 };
 
 /// Folders that may hold the programs.
@@ -41,9 +44,33 @@ pub(super) fn install(package: Package, say: &dyn Fn(&str)) -> Result<(), LabErr
         let bin = folder.join("usr/bin");
         let program = package.programs.iter().map(|name| bin.join(name)).find(|file| file.is_file());
         let program = program.ok_or_else(|| LabError::Other(format!("{}: the package holds no server", package.name)))?;
+        if let Some(name) = package.fixed {
+            look_here(&program, name)?;
+        }
         sh(Command::new(program).arg("--version")).map(|_| ())
     })?;
     Ok(())
+}
+
+/// Makes a program look into its own current folder where it would look into a fixed one: nobody may write there
+/// without rights. The new name has the length of the old one, so that nothing in the file moves.
+fn look_here(program: &Path, fixed: &str) -> Result<(), LabError> {
+    let mut bytes = fs::read(program).map_err(LabError::file(program))?;
+    let here: Vec<u8> = b"./".iter().copied().cycle().take(fixed.len()).collect();
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.windows(fixed.len()).position(|w| w == fixed.as_bytes())) {
+        at += found;
+        if let Some(place) = bytes.get_mut(at..at + fixed.len()) {
+            place.copy_from_slice(&here);
+        }
+    }
+    fs::write(program, bytes).map_err(LabError::file(program))
+}
+
+/// Where the files are that [`look_here`] makes a program look for: its current folder has to be this one.
+pub(crate) fn alertmanager_files(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent()?.parent()?.join("share/prometheus/alertmanager");
+    folder.join("default.tmpl").is_file().then_some(folder)
 }
 
 /// With the machine's package lists; where it has none (a bare image), with lists of our own.

@@ -10,6 +10,7 @@ mod pg;
 mod python;
 
 pub use cache::root;
+pub(crate) use debian::alertmanager_files;
 pub(crate) use go::control_plane;
 
 use std::fmt;

@@ -4,6 +4,13 @@
 //! subject matter; `docs/reference/findings.md` is made from them.
 
 mod archive;
+mod clock;
+mod cnpg_archiving;
+mod cnpg_backups;
+mod cnpg_place;
+mod cnpg_restores;
+mod cnpg_schedules;
+mod cnpg_volume;
 mod look;
 mod own;
 mod recovery;
@@ -31,7 +38,22 @@ pub struct CodeSpec {
 
 /// All codes, sorted by code.
 pub static CODES: LazyLock<Vec<CodeSpec>> = LazyLock::new(|| {
-    let mut rows = [archive::ROWS, look::ROWS, own::ROWS, recovery::ROWS, restore::ROWS, store::ROWS].concat();
+    let mut rows = [
+        archive::ROWS,
+        clock::ROWS,
+        cnpg_archiving::ROWS,
+        cnpg_backups::ROWS,
+        cnpg_place::ROWS,
+        cnpg_restores::ROWS,
+        cnpg_schedules::ROWS,
+        cnpg_volume::ROWS,
+        look::ROWS,
+        own::ROWS,
+        recovery::ROWS,
+        restore::ROWS,
+        store::ROWS,
+    ]
+    .concat();
     rows.sort_by_key(|row| row.code);
     rows
 });

@@ -5,8 +5,9 @@ use super::CodeSpec;
 pub(super) const ROWS: &[CodeSpec] = &[
     CodeSpec {
         code: "base-backup-too-old",
-        title: "the newest good base backup is older than the policy allows",
-        meaning: "No base backup has been done within policy.base-backup-every, with an hour's grace.",
+        title: "the newest good base backup is older than policy or schedule allow",
+        meaning: "No base backup has been done within policy.base-backup-every, with an hour's grace; or runs of an active schedule passed since \
+                  the newest one without another. The age is that of the bucket, not that of a condition.",
         harm: "A restore takes longer with every day, and the window ends when retention removes the last one.",
         remedy: "take a base backup, and see why the schedule did not",
         sources: &["https://github.com/cloudnative-pg/cloudnative-pg/issues/6152"],

@@ -68,8 +68,7 @@ impl CnpgArchives {
     /// `None`: nothing archives, and there is nothing to look at.
     fn way(&self, fact: &CnpgFact) -> Option<Way> {
         let location = match fact.writer()? {
-            ArchiveRef::InTree { location } => location,
-            ArchiveRef::Plugin { location: Some(location), .. } => location,
+            ArchiveRef::InTree { location } | ArchiveRef::Plugin { location: Some(location), .. } => location,
             ArchiveRef::Plugin { object_store, dangling, .. } => {
                 let detail = if *dangling {
                     format!("its ObjectStore {}/{object_store} is not there", fact.cluster.namespace)

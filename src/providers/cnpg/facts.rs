@@ -67,7 +67,7 @@ pub(super) fn cluster(of: &Cluster, lists: &Lists, atlas: &Atlas, subject: Subje
         current_primary: status.current_primary.clone().filter(|pod| !pod.is_empty()),
         target_primary: status.target_primary.clone().filter(|pod| !pod.is_empty()),
         target_primary_since: time(status.target_primary_timestamp.as_ref()),
-        system_id: status.system_id.as_deref().and_then(|text| text.parse().ok()).filter(|id| *id > 0).map(SystemId),
+        system_id: status.system_id.as_deref().and_then(|text| text.parse::<u64>().ok()).filter(|id| *id > 0).map(SystemId),
         timeline: status.timeline_id,
         major: major(of, image.as_deref()),
         image,
@@ -122,7 +122,7 @@ fn major(of: &Cluster, image: Option<&str>) -> Option<u32> {
     let by_tag = || {
         let name = image?.split('@').next()?;
         let tag = name.rsplit('/').next()?.split_once(':')?.1;
-        tag.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok().filter(|major| (9..100).contains(major))
+        tag.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok().filter(|major| (9..100).contains(major))
     };
     by_status.or_else(by_catalog).or_else(by_tag)
 }
@@ -166,7 +166,7 @@ fn bootstrap(of: &Cluster, lists: &Lists) -> Bootstrap {
             backup_exists,
             snapshots_missing: looked.then(|| snapshots.values().filter(|name| !there(name)).cloned().collect()),
             snapshots,
-            target: recovery.recovery_target,
+            target: recovery.target,
             database: recovery.database,
             owner: recovery.owner,
             secret: recovery.secret.map(|secret| secret.name),

@@ -42,7 +42,7 @@ impl KeepKube for KeepCnpg {
     }
 
     fn log(&self, text: &str) -> Option<String> {
-        Some(logs::telling(text).into_iter().map(|line| format!("{line}\n")).collect())
+        Some(logs::telling(text).join("\n"))
     }
 
     fn metrics(&self, text: &str) -> Option<String> {

@@ -95,7 +95,8 @@ impl Remembered {
             };
             self.clusters.insert(fact.cluster.to_string(), one);
         }
-        for one in self.clusters.values_mut().filter(|one| one.last_seen != now && looked(&one.cluster.namespace)) {
+        let there: BTreeSet<&KubeName> = facts.iter().map(|fact| &fact.cluster).collect();
+        for one in self.clusters.values_mut().filter(|one| !there.contains(&one.cluster) && looked(&one.cluster.namespace)) {
             one.gone_since.get_or_insert(now);
         }
         self.clusters.retain(|_, one| one.gone_since.is_none_or(|since| now.duration_since(since) < GONE_FOR));

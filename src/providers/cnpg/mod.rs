@@ -61,15 +61,6 @@ impl CnpgClusters {
         Subject::new(SubjectKind::Pg, &all)
     }
 
-    /// Nothing could be asked: the cluster, and every Cluster that was there at the last look.
-    fn dark(&self, gap: Gap, remembered: &Remembered) -> Observation {
-        let of_clusters =
-            remembered.subjects().map(|subject| Gap { subject: subject.clone(), what: FactKind::Cnpg, ..gap.clone() });
-        let mut gaps: Vec<Gap> = of_clusters.collect();
-        gaps.insert(0, gap);
-        Observation { gaps, ..Observation::default() }
-    }
-
     async fn look(&self, cx: &Cx, known: &Known) -> Observation {
         let mut remembered = Remembered::of(known.memory.as_ref());
         let client = Client { kube: self.kube.as_ref(), cx, namespaces: &self.settings.namespaces };
@@ -77,12 +68,12 @@ impl CnpgClusters {
             Ok(about) => about,
             Err(error) => {
                 let right = rbac::Right { verb: "get", group: "", resource: "/apis", namespace: None };
-                return self.dark(gaps::of_call(self.subject(), FactKind::CnpgSite, &right, &error), &remembered);
+                return dark(gaps::of_call(self.subject(), FactKind::CnpgSite, &right, &error), &remembered);
             }
         };
         let Some(versions) = about.groups.get(CNPG) else {
             if remembered.served.contains(CNPG) {
-                return self.dark(gaps::vanished(self.subject(), FactKind::CnpgSite, CNPG), &remembered);
+                return dark(gaps::vanished(self.subject(), FactKind::CnpgSite, CNPG), &remembered);
             }
             // Not adopted: that is no fault.
             let fact = Fact::CnpgSite(Box::new(self.site(&about, None, &remembered)));
@@ -91,7 +82,7 @@ impl CnpgClusters {
         let mut seen = Observation::default();
         if !versions.iter().any(|version| version == VERSION) {
             let gap = gaps::other_version(self.subject(), CNPG, versions);
-            return self.dark(Gap { what: FactKind::CnpgSite, ..gap }, &remembered);
+            return dark(Gap { what: FactKind::CnpgSite, ..gap }, &remembered);
         }
         if remembered.served.contains(BARMAN) && !about.groups.contains_key(BARMAN) {
             seen.gaps.push(gaps::vanished(self.subject(), FactKind::Cnpg, BARMAN));
@@ -107,12 +98,11 @@ impl CnpgClusters {
         for fact in &mut clusters {
             remembered.complete(fact);
         }
-        if !lists.clusters.missed.is_empty() {
+        if let Some((namespace, error)) = lists.clusters.missed.first() {
             // Those of namespaces that were not read are neither gone nor fine.
-            let unread = remembered.unread(&lists);
-            let gap = seen.gaps.first().cloned();
-            seen.gaps
-                .extend(gap.into_iter().flat_map(|gap| unread.iter().map(move |of| Gap { subject: of.clone(), ..gap.clone() })));
+            let right = rbac::Right::list(&lists.clusters.of, namespace.as_deref());
+            let gap = |subject: &Subject| gaps::of_call(subject, FactKind::Cnpg, &right, error);
+            seen.gaps.extend(remembered.unread(&lists).iter().map(gap));
         }
         remembered.take(&clusters, |namespace| lists.clusters.covers(namespace), cx.now);
         remembered.served.extend(about.groups.keys().filter(|group| [CNPG, BARMAN].contains(&group.as_str())).cloned());
@@ -193,6 +183,14 @@ impl CnpgClusters {
             .filter(|store| lists.clusters.covers(&store.metadata.namespace) && !used.contains(&name_of(&store.metadata)));
         unused.map(|store| (name_of(&store.metadata), self.atlas.of_object_store(store, String::new()))).collect()
     }
+}
+
+/// Nothing could be asked: the cluster, and every Cluster that was there at the last look.
+fn dark(gap: Gap, remembered: &Remembered) -> Observation {
+    let of_clusters = remembered.subjects().map(|subject| Gap { subject: subject.clone(), what: FactKind::Cnpg, ..gap.clone() });
+    let mut gaps: Vec<Gap> = of_clusters.collect();
+    gaps.insert(0, gap);
+    Observation { gaps, ..Observation::default() }
 }
 
 /// `None` when the list of them could not be read: the gap speaks.

@@ -4,12 +4,18 @@
 //! bytes. What the exporter says as NaN it does not have.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::lax::{lax, rows};
 use super::quantity::whole;
+use crate::domain::metric::{
+    DATA_VOLUME_AVAILABLE, DATA_VOLUME_CAPACITY, EXPORTER_UP, WAL_ARCHIVED, WAL_ARCHIVED_POSITION, WAL_BYTES, WAL_FAILED,
+    WAL_GENERATED, WAL_KEEP, WAL_LAST_ARCHIVED, WAL_LAST_FAILED, WAL_READY, WAL_SINCE_ARCHIVAL, WAL_SLOT_RETAINED,
+    WAL_VOLUME_AVAILABLE, WAL_VOLUME_CAPACITY,
+};
 use crate::domain::{ClaimSeen, LastPosition, PodSeen, Sample, Subject};
 
 /// The segment size when nobody tells another.
@@ -23,8 +29,9 @@ struct Line<'a> {
 }
 
 /// Names that are read, by their beginning.
-const READ: [&str; 5] = [
+const READ: [&str; 6] = [
     "cnpg_collector_up",
+    "cnpg_collector_wal_bytes",
     "cnpg_collector_pg_wal",
     "cnpg_pg_stat_archiver_",
     "cnpg_pg_replication_slots_",
@@ -49,12 +56,12 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 
 /// What a recording keeps of an exporter's answer.
 pub(super) fn kept_lines(text: &str) -> String {
-    lines(text)
-        .map(|line| {
-            let labels = if line.labels.is_empty() { String::new() } else { format!("{{{}}}", line.labels) };
-            format!("{}{labels} {}\n", line.name, line.value)
-        })
-        .collect()
+    let mut kept = String::new();
+    for line in lines(text) {
+        let labels = if line.labels.is_empty() { String::new() } else { format!("{{{}}}", line.labels) };
+        let _ = writeln!(kept, "{}{labels} {}", line.name, line.value);
+    }
+    kept
 }
 
 fn has_label(labels: &str, key: &str, value: &str) -> bool {
@@ -77,8 +84,15 @@ pub(super) fn exported(text: &str) -> Exported {
     for line in lines(text).filter(|line| line.value.is_finite()) {
         let of = |value: &str| has_label(line.labels, "value", value);
         match line.name {
-            "cnpg_collector_up" => drop(values.insert("exporter_up", line.value)),
-            "cnpg_collector_pg_wal_archive_status" if of("ready") => drop(values.insert("wal_ready_count", line.value)),
+            "cnpg_collector_up" => {
+                values.insert(EXPORTER_UP, line.value);
+            }
+            "cnpg_collector_wal_bytes" => {
+                values.insert(WAL_GENERATED, line.value);
+            }
+            "cnpg_collector_pg_wal_archive_status" if of("ready") => {
+                values.insert(WAL_READY, line.value);
+            }
             "cnpg_collector_pg_wal" => {
                 for word in ["count", "size", "keep", "volume_size"] {
                     if of(word) {
@@ -87,7 +101,7 @@ pub(super) fn exported(text: &str) -> Exported {
                 }
             }
             "cnpg_pg_replication_slots_pg_wal_lsn_diff" => {
-                let most = values.entry("wal_slot_retained_bytes").or_insert(0.0_f64);
+                let most = values.entry(WAL_SLOT_RETAINED).or_insert(0.0_f64);
                 *most = most.max(line.value);
             }
             name => {
@@ -102,25 +116,25 @@ pub(super) fn exported(text: &str) -> Exported {
         _ => None,
     };
     if let Some(size) = wal.get("size") {
-        values.insert("wal_bytes", *size);
+        values.insert(WAL_BYTES, *size);
     }
     if let Some(keep) = wal.get("keep") {
-        values.insert("wal_keep_bytes", keep * segment.unwrap_or(USUAL_SEGMENT));
+        values.insert(WAL_KEEP, keep * segment.unwrap_or(USUAL_SEGMENT));
     }
     if let Some(size) = wal.get("volume_size") {
-        values.insert("wal_volume_capacity_bytes", *size);
+        values.insert(WAL_VOLUME_CAPACITY, *size);
     }
     Exported { values, segment }
 }
 
 fn of_archiver(name: &str) -> Option<&'static str> {
     Some(match name.strip_prefix("cnpg_pg_stat_archiver_")? {
-        "archived_count" => "wal_archived_count",
-        "failed_count" => "wal_failed_count",
-        "seconds_since_last_archival" => "wal_seconds_since_archival_seconds",
-        "last_failed_time" => "wal_last_failed_seconds",
-        "last_archived_time" => "wal_last_archived_seconds",
-        "last_archived_wal_start_lsn" => "wal_archived_position_bytes",
+        "archived_count" => WAL_ARCHIVED,
+        "failed_count" => WAL_FAILED,
+        "seconds_since_last_archival" => WAL_SINCE_ARCHIVAL,
+        "last_failed_time" => WAL_LAST_FAILED,
+        "last_archived_time" => WAL_LAST_ARCHIVED,
+        "last_archived_wal_start_lsn" => WAL_ARCHIVED_POSITION,
         _ => return None,
     })
 }
@@ -133,9 +147,9 @@ impl Exported {
 
     /// At least so far had it written: everything up to the segment that was archived last, and the segments that wait.
     pub(super) fn position(&self, at: Timestamp, timeline: Option<u32>) -> Option<LastPosition> {
-        let archived = self.values.get("wal_archived_position_bytes").filter(|lsn| **lsn > 0.0)?;
+        let archived = self.values.get(WAL_ARCHIVED_POSITION).filter(|lsn| **lsn > 0.0)?;
         let segment = self.segment.unwrap_or(USUAL_SEGMENT);
-        let waiting = self.values.get("wal_ready_count").copied().unwrap_or(0.0);
+        let waiting = self.values.get(WAL_READY).copied().unwrap_or(0.0);
         Some(LastPosition { at, lsn: whole(archived + segment * (waiting + 1.0))?, timeline, segment: whole(segment)? })
     }
 }
@@ -202,11 +216,11 @@ pub(super) fn volumes(
     let has_wal_volume = claims.iter().any(|claim| claim.role.as_deref() == Some("PG_WAL"));
     let wal = if has_wal_volume { own("PG_WAL") } else { data };
     let mut samples = Vec::new();
-    for (prefix, volume) in [("data", data), ("wal", wal)] {
+    let metrics = [(data, DATA_VOLUME_AVAILABLE, DATA_VOLUME_CAPACITY), (wal, WAL_VOLUME_AVAILABLE, WAL_VOLUME_CAPACITY)];
+    for (volume, available, capacity) in metrics {
         let Some(volume) = volume else { continue };
-        for (word, bytes) in [("available", volume.available_bytes), ("capacity", volume.capacity_bytes)] {
-            let Some(bytes) = bytes else { continue };
-            samples.push(sample(subject, &format!("{prefix}_volume_{word}_bytes"), bytes as f64, at));
+        for (metric, bytes) in [(available, volume.available_bytes), (capacity, volume.capacity_bytes)] {
+            samples.extend(bytes.map(|bytes| sample(subject, metric, bytes as f64, at)));
         }
     }
     samples

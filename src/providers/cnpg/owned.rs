@@ -119,7 +119,7 @@ pub(super) fn events(lists: &Lists, cluster: &KubeName) -> Option<Vec<EventSeen>
     };
     let one = |of: &Event| {
         let series = of.series.clone().unwrap_or_default();
-        let last = [series.last_observed_time, of.last_timestamp.clone(), of.event_time.clone()];
+        let last = [series.last_observed_time, of.last_timestamp.clone(), of.at.clone()];
         EventSeen {
             about: format!("{} {}", of.involved_object.kind, of.involved_object.name),
             reason: of.reason.clone(),

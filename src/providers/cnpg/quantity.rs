@@ -31,5 +31,6 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
 /// A number of bytes that somebody measured.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked in the line before")]
 pub(super) fn whole(value: f64) -> Option<u64> {
-    (value.is_finite() && (0.0..18_446_744_073_709_549_568.0).contains(&value)).then(|| value as u64)
+    let fits = value.is_finite() && (0.0..18_446_744_073_709_549_568.0).contains(&value);
+    if fits { Some(value as u64) } else { None }
 }

@@ -46,6 +46,8 @@ pub(super) async fn add(
                 seen.facts.extend(exported.samples(&fact.subject, now).into_iter().map(Fact::Sample));
                 fact.last_position = exported.position(now, fact.timeline);
             }
+            // A pod that is not ready answers nothing, and the pod itself tells that.
+            Some(Err(error)) if error.status != Some(403) && primary(fact).and_then(|pod| pod.ready) == Some(false) => {}
             Some(Err(error)) => {
                 let right = Right { verb: "get", group: "", resource: "pods/proxy", namespace: Some(&namespace) };
                 if once("proxy", &namespace, error) {

@@ -278,8 +278,8 @@ pub(super) struct Recovery {
     pub(super) backup: Option<Named>,
     #[serde(deserialize_with = "lax")]
     pub(super) volume_snapshots: Option<Snapshots>,
-    #[serde(deserialize_with = "texts")]
-    pub(super) recovery_target: BTreeMap<String, String>,
+    #[serde(rename = "recoveryTarget", deserialize_with = "texts")]
+    pub(super) target: BTreeMap<String, String>,
     #[serde(deserialize_with = "lax")]
     pub(super) database: Option<String>,
     #[serde(deserialize_with = "lax")]

@@ -308,8 +308,8 @@ pub(super) struct Event {
     pub(super) count: Option<u32>,
     #[serde(deserialize_with = "lax")]
     pub(super) last_timestamp: Option<String>,
-    #[serde(deserialize_with = "lax")]
-    pub(super) event_time: Option<String>,
+    #[serde(rename = "eventTime", deserialize_with = "lax")]
+    pub(super) at: Option<String>,
     #[serde(deserialize_with = "lax")]
     pub(super) series: Option<EventSeries>,
 }

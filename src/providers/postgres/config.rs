@@ -74,6 +74,12 @@ pub struct PolicyFragment {
     /// How long a warning must be there before somebody is told. Default: that of notify.grace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<Span>,
+    /// Warn when WAL that is not archived fills its volume within this time. Default: 72h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_full_warning: Option<Span>,
+    /// Critical when it does so within this time. Default: 24h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_full_critical: Option<Span>,
 }
 
 /// A check of the restored database: read-only SQL with a typed expectation.
@@ -137,6 +143,8 @@ impl PostgresFragment {
             retention_seconds: seconds(self.retention),
             archive_timeout_seconds: seconds(self.archive_timeout),
             grace_seconds: seconds(self.policy.grace),
+            full_warning_seconds: seconds(self.policy.disk_full_warning),
+            full_critical_seconds: seconds(self.policy.disk_full_critical),
         };
         check_policy(&self, &mut complaints);
         let settings = PostgresSettings {
@@ -214,6 +222,8 @@ fn check_policy(fragment: &PostgresFragment, complaints: &mut Vec<Complaint>) {
         ("policy.rto", fragment.policy.rto),
         ("policy.base-backup-every", fragment.policy.base_backup_every),
         ("policy.drill-every", fragment.policy.drill_every),
+        ("policy.disk-full-warning", fragment.policy.disk_full_warning),
+        ("policy.disk-full-critical", fragment.policy.disk_full_critical),
     ];
     for (key, span) in spans {
         if span.is_some_and(|span| span.0.is_zero()) {

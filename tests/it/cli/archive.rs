@@ -43,6 +43,7 @@ fn healthy() -> ArchiveFact {
         missing: Vec::new(),
         missing_wal: Vec::new(),
         keep: Some(Keep::Full),
+        tablespaces: Some(Vec::new()),
     };
     let window = Window {
         backup: "20261130T091120".into(),

@@ -4,6 +4,6 @@ mod look;
 mod outcome;
 pub(crate) mod pass;
 mod say;
-mod scene;
+pub(crate) mod scene;
 mod screens;
 mod status;

@@ -1,8 +1,10 @@
 //! What people see: 100 columns, no colour.
 
 use dalsegno::cli::{Format, Out, check, doctor, run, status};
-use dalsegno::conductor::{Checked, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept};
-use dalsegno::domain::{Change, Ended, ExitCode, Finding, FindingKey, RunId, Severity, Subject};
+use dalsegno::conductor::{
+    Checked, ClockLine, Counted, Delivery, Examination, Examined, Line, PassOutcome, Reach, State, Status, Swept,
+};
+use dalsegno::domain::{Change, Clock, Ended, ExitCode, Finding, FindingKey, Held, NoNumber, RunId, Severity, Subject, Within};
 use dalsegno::ledger::{OpenFinding, RunKind, RunLine, RunState};
 use jiff::SignedDuration;
 
@@ -53,6 +55,15 @@ fn dark() -> Finding {
     }
 }
 
+fn clock(state: &State) -> Clock {
+    let within = Within { low: 25_600.0, middle: 33_000.0, high: 42_100.0 };
+    match state {
+        State::Critical => Clock { held: Held::ArchivingFails, full_in: Some(within), ..Clock::default() },
+        State::Unknown => Clock::default(),
+        _ => Clock { held: Held::Not, no_number: Some(NoNumber::Flat), ..Clock::default() },
+    }
+}
+
 fn line(subject: Subject, state: State, why: &str) -> Line {
     let pg = subject.to_string().starts_with("pg/");
     Line {
@@ -60,6 +71,7 @@ fn line(subject: Subject, state: State, why: &str) -> Line {
         restorable_to: pg.then(|| ago(2)),
         rpo_budget_seconds: pg.then_some(900.0),
         proven: None,
+        clock: pg.then(|| ClockLine::from(&clock(&state))),
         seen: Some(ago(4)),
         state,
         why: why.into(),

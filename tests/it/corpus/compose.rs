@@ -15,7 +15,7 @@ pub(crate) fn compose(root: &Path, name: &str) -> TempDir {
     let whole = tempfile::tempdir().unwrap();
     let entry = root.join(name);
     let base = fs::read_to_string(entry.join("base")).unwrap_or_else(|_| panic!("tests/failures/{name} names no base"));
-    copy(&root.join("bases").join(base.trim()), whole.path());
+    lay(root, base.trim(), whole.path());
     copy(&entry, whole.path());
     let mut passes = folders(whole.path());
     passes.retain(|pass| pass.file_name().is_some_and(|name| name.to_string_lossy().bytes().all(|b| b.is_ascii_digit())));
@@ -23,7 +23,9 @@ pub(crate) fn compose(root: &Path, name: &str) -> TempDir {
     for pass in &passes {
         if let Ok(other) = fs::read_to_string(pass.join("like")) {
             // As the other pass was before its own changes; the changes of this one lie in this entry.
-            copy(&root.join("bases").join(base.trim()).join(other.trim()), pass);
+            let plain = tempfile::tempdir().unwrap();
+            lay(root, base.trim(), plain.path());
+            copy(&plain.path().join(other.trim()), pass);
             copy(&entry.join(pass.file_name().unwrap()), pass);
         }
     }
@@ -31,12 +33,24 @@ pub(crate) fn compose(root: &Path, name: &str) -> TempDir {
         for store in folders(&pass.join("store")) {
             change(&store);
         }
+        for context in folders(&pass.join("kube")) {
+            super::objects::change(&context);
+        }
         if let Ok(text) = fs::read_to_string(pass.join("rename")) {
             let (from, to) = text.trim().split_once(' ').unwrap();
             fs::rename(pass.join("store").join(from), pass.join("store").join(to)).unwrap();
         }
     }
     whole
+}
+
+/// A base, with the one below it that it names.
+fn lay(root: &Path, base: &str, to: &Path) {
+    let folder = root.join("bases").join(base);
+    if let Ok(below) = fs::read_to_string(folder.join("base")) {
+        lay(root, below.trim(), to);
+    }
+    copy(&folder, to);
 }
 
 /// `list.drop`: keys, or prefixes that end in `/`, that are not there. `X.add.jsonl`: rows that come, or replace the one of their key.
@@ -65,7 +79,7 @@ fn key(row: &Value) -> &str {
     row["key"].as_str().unwrap()
 }
 
-fn rows(file: &Path) -> Vec<Value> {
+pub(super) fn rows(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).collect()
 }

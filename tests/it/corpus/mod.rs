@@ -4,6 +4,7 @@
 //! `cargo test --test it corpus -- --nocapture`; the last line is `CORPUS <named> <visible> <alarms on twins>`.
 
 mod compose;
+mod objects;
 mod run;
 mod table;
 

@@ -168,6 +168,22 @@ fn every_room_imports_only_what_the_table_allows() {
     assert!(found.is_empty(), "rules broken:\n{}", found.join("\n"));
 }
 
+/// A client of another kind of system has one user, so that it can be replaced, recorded and replayed in one place.
+#[test]
+fn the_kube_client_has_one_user() {
+    let mut users = Vec::new();
+    for entry in walkdir::WalkDir::new(src()).into_iter().map(Result::unwrap) {
+        if entry.path().extension().is_some_and(|ending| ending == "rs") {
+            let mut paths = Paths::default();
+            paths.visit_file(&syn::parse_file(&std::fs::read_to_string(entry.path()).unwrap()).unwrap());
+            if paths.0.iter().any(|path| path.starts_with("kube::") || path.starts_with("k8s_openapi::")) {
+                users.push(module(entry.path()).join("/"));
+            }
+        }
+    }
+    assert_eq!(users, ["tap/kube_live"]);
+}
+
 #[test]
 fn every_room_of_the_tree_has_a_rule() {
     for entry in std::fs::read_dir(src()).unwrap().map(Result::unwrap) {

@@ -2,7 +2,10 @@
 
 mod archive;
 mod backups;
+pub(crate) mod cnpg_archiving;
+mod cnpg_runs;
 mod codes;
+pub(crate) mod flip;
 mod gaps;
 mod properties;
 mod recovery;

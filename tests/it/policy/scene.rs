@@ -60,6 +60,7 @@ pub(crate) fn backup(age: f64, begin: u64, end: u64) -> BaseBackup {
         missing: Vec::new(),
         missing_wal: Vec::new(),
         keep: None,
+        tablespaces: Some(Vec::new()),
     }
 }
 
@@ -155,7 +156,7 @@ pub(crate) fn policy() -> Policy {
         drill_every_seconds: None,
         retention_seconds: Some(2.0 * DAY),
         archive_timeout_seconds: None,
-        grace_seconds: None,
+        ..Policy::default()
     }
 }
 
@@ -208,6 +209,7 @@ impl Scene {
     }
 
     pub(crate) fn judge(&self) -> Judgement {
+        super::flip::from_environment();
         judge(now(), &self.expected, &[(ProviderId("test".into()), self.observation.clone())], &self.proofs)
     }
 

@@ -2,3 +2,4 @@
 
 mod objectstore;
 mod postgres;
+mod prometheus;
