@@ -140,7 +140,7 @@ impl Notify {
         match notify::ping(http, heartbeat, run, &Signal::Start, now, ONE_RECEIVER / 2).await {
             Sent::Delivered => {}
             Sent::Later { why, .. } | Sent::Never { why } => {
-                tracing::debug!(why, "the heartbeat was not told that a pass begins")
+                tracing::debug!(why, "the heartbeat was not told that a pass begins");
             }
         }
     }

@@ -75,7 +75,9 @@ impl<'a> Sight<'a> {
     /// Databases, stores and clusters are looked at because the configuration, or what was discovered from it, names them.
     fn is_configured(&self, key: &FindingKey) -> bool {
         match key.subject.kind() {
-            SubjectKind::Pg | SubjectKind::Store | SubjectKind::Cluster => self.expected.contains(&key.subject),
+            SubjectKind::Pg | SubjectKind::Store | SubjectKind::Cluster => {
+                self.expected.contains(&key.subject) || self.gaps.contains(&key.subject)
+            }
             SubjectKind::Dalsegno => channel_of(&key.subject).is_none_or(|channel| self.channels.known.contains(channel)),
             SubjectKind::Prefix => true,
         }

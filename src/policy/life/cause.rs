@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::EXPLAINED_AFTER;
 use super::step::Sight;
-use crate::domain::{Alert, Change, Finding, FindingKey, Silence, Subject, SubjectKind};
+use crate::domain::{Alert, Change, Finding, FindingKey, Severity, Silence, Subject, SubjectKind};
 
 /// Trouble of a store that stops everybody who uses it.
 const STOPS_ALL: &[&str] = &[
@@ -20,8 +20,7 @@ const STOPS_ALL: &[&str] = &[
     "s3-region-invalid",
     "s3-tls-failed",
 ];
-/// What follows from it on what lies on that store: nothing is archived, no backup ends. Damage (gaps, a second writer) does not follow, and
-/// neither does a volume that fills: that is harm of its own.
+/// What follows from it on what lies on that store: nothing is archived, no backup ends. Damage (gaps, a second writer) does not follow.
 const FOLLOWS: &[&str] =
     &["base-backup-failed", "base-backup-interrupted", "base-backup-too-old", "drill-undecided", "wal-archive-silent"];
 
@@ -63,7 +62,8 @@ pub(super) fn explained_by(
     now: Timestamp,
 ) -> Option<FindingKey> {
     let Sight::Seen { finding, .. } = sight else { return None };
-    if !FOLLOWS.contains(&key.code.as_str()) && !finding.could_not_look {
+    let far = finding.severity < Severity::Critical && FOLLOWS_WHILE_FAR.contains(&key.code.as_str());
+    if !far && !FOLLOWS.contains(&key.code.as_str()) && !finding.could_not_look {
         return None;
     }
     let (root, over) = roots.get(rests_on.get(&key.subject)?)?;

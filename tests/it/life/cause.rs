@@ -69,3 +69,13 @@ fn blindness_behind_a_dark_store_is_explained_too() {
     assert!(site.pass(at(5), &[outage(), gap.clone()]).is_empty());
     assert!(site.pass(at(60), &[outage(), gap]).is_empty());
 }
+
+#[test]
+fn a_volume_that_fills_because_of_it_is_held_back_only_while_it_is_far() {
+    let (mut site, _) = forty();
+    site.pass(at(0), &[outage()]);
+    let clock = |severity| finding("wal-archiving-failing-disk-clock", &db("db-1"), severity);
+    assert!(site.pass(at(5), &[outage(), clock(Severity::Warning)]).is_empty());
+    let near = site.pass(at(10), &[outage(), clock(Severity::Critical)]);
+    assert_eq!(words(&near), ["new critical wal-archiving-failing-disk-clock"]);
+}

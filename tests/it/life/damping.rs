@@ -33,7 +33,7 @@ fn what_came_back_and_stays_is_said_after_a_while() {
 fn the_end_of_what_came_back_is_said_when_it_has_been_calm() {
     let calm = ".".repeat(50);
     let all = said(&format!("!!.!!!!{calm}"));
-    let window = i64::try_from(FLAP_WINDOW.as_secs() / 300).unwrap();
+    let window = FLAP_WINDOW.as_secs() / 300;
     assert_eq!(all.last().unwrap(), &told(7 + window, "cleared critical"));
 }
 
@@ -131,8 +131,8 @@ proptest::proptest! {
             proptest::prop_assert!(worse || back || apart * 60 >= FLAP_WINDOW.as_secs(), "{pair:?}");
         }
         let backs = all.iter().filter(|(_, word)| word.starts_with("back")).count();
-        let windows = 1 + signs.len() as i64 * 300 / FLAP_WINDOW.as_secs();
-        proptest::prop_assert!(backs as i64 <= windows, "{all:?}");
+        let windows = 1 + i64::try_from(signs.len()).unwrap() * 300 / FLAP_WINDOW.as_secs();
+        proptest::prop_assert!(i64::try_from(backs).unwrap() <= windows, "{all:?}");
         // Five more sights in a row: longer than it must stay.
         let steady = usize::try_from(STEADY.as_secs() / 300).unwrap() + 2;
         let after = said(&format!("{signs}{}", "!".repeat(steady)));

@@ -71,17 +71,15 @@ impl Site {
         let mut not_looked = BTreeSet::new();
         let mut before = std::mem::take(&mut self.open);
         for finding in found {
-            match before.remove(&finding.key()) {
-                Some((was, since)) => {
-                    let severity_was = (was.severity != finding.severity).then_some(was.severity);
-                    changes.push(Change::Still { finding: finding.clone(), since, severity_was });
-                    self.open.insert(finding.key(), (finding.clone(), since));
-                }
-                None => {
-                    changes.push(Change::New { finding: finding.clone() });
-                    self.open.insert(finding.key(), (finding.clone(), now));
-                }
-            }
+            let since = if let Some((was, since)) = before.remove(&finding.key()) {
+                let severity_was = (was.severity != finding.severity).then_some(was.severity);
+                changes.push(Change::Still { finding: finding.clone(), since, severity_was });
+                since
+            } else {
+                changes.push(Change::New { finding: finding.clone() });
+                now
+            };
+            self.open.insert(finding.key(), (finding.clone(), since));
         }
         for (key, (finding, since)) in before {
             if let Some(why) = glance(&key) {
