@@ -226,10 +226,14 @@ impl Postgres {
         &self.pool
     }
 
+    /// Its whole log.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.folder.path().join("server.log")).unwrap_or_default()).into_owned()
+    }
+
     /// The end of its log.
     pub fn log_end(&self) -> String {
-        let text = fs::read(self.folder.path().join("server.log")).unwrap_or_default();
-        process::end_of(&String::from_utf8_lossy(&text))
+        process::end_of(&self.log())
     }
 }
 

@@ -60,8 +60,8 @@ async fn it_passes_tells_how_it_is_and_ends_well() {
     assert_eq!(status, 200, "{text}");
     let (status, text) = daemon.get("/metrics").await;
     assert_eq!(status, 200, "{text}");
-    assert!(text.contains("# TYPE dalsegno_last_pass_timestamp_seconds gauge"), "{text}");
-    assert!(text.lines().any(|line| line.starts_with("dalsegno_findings_open{severity=\"unknown\"} ")), "{text}");
+    assert!(text.contains("# TYPE dalsegno_pass_last_end_timestamp_seconds gauge"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("dalsegno_findings{site=\"home\",severity=\"unknown\"} ")), "{text}");
     assert_eq!(daemon.get("/").await.0, 404);
     // While it runs, the other kind is refused, and readers are not.
     let said = site.run(&["run"]);

@@ -17,7 +17,7 @@ async fn refused(site: &Site, exit: i32, words: &[&str], when: &str) -> Said {
     let passed = site.pass();
     for said in [&read, &passed] {
         assert_eq!(said.exit, exit, "{when}: {said:?}");
-        for word in words.iter().chain(&["hint:"]) {
+        for word in words.iter().chain(&["hint"]) {
             assert!(said.err.contains(word), "{when}: \"{word}\" is not said: {said:?}");
         }
         assert!(said.out.is_empty(), "{when}: {said:?}");
