@@ -91,6 +91,20 @@ impl Drop for Volume {
     }
 }
 
+/// A volume for a suite, or `None` after saying that the suite is skipped because this machine does not let us mount.
+///
+/// # Panics
+/// When the environment has `CI` set: there a machine that mounts nothing is a failure, not a silence.
+pub fn need(suite: &str, kind: Kind, bytes: u64) -> Option<Volume> {
+    match Volume::mount(kind, bytes) {
+        Ok(volume) => Some(volume),
+        Err(e) => {
+            crate::tools::skip(suite, "no volume can be mounted here (root may)", &e.to_string());
+            None
+        }
+    }
+}
+
 /// Unmounts; when somebody still uses it, it goes from the tree now and for good with its last user.
 fn unmount(path: &Path) {
     let until = Instant::now() + Duration::from_secs(2);

@@ -154,18 +154,21 @@ pub fn need(suite: &str, tool: Tool) -> Option<PathBuf> {
     match tool.find() {
         Ok(path) => Some(path),
         Err(e) => {
-            let ci = std::env::var_os("CI").is_some_and(|v| !v.is_empty());
-            assert!(!ci, "{suite}: {e}");
-            say_skipped(suite, tool);
+            skip(suite, &format!("{tool} is absent (make lab-tools)"), &e.to_string());
             None
         }
     }
 }
 
-/// The one line by which a skipped suite is visible, also under a test harness that captures output.
-fn say_skipped(suite: &str, tool: Tool) {
+/// Says in one line that a suite is skipped, also under a test harness that captures output.
+///
+/// # Panics
+/// When the environment has `CI` set.
+pub(crate) fn skip(suite: &str, short: &str, whole: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "SKIPPED {suite}: {tool} is absent (make lab-tools)");
+    let ci = std::env::var_os("CI").is_some_and(|v| !v.is_empty());
+    assert!(!ci, "{suite}: {whole}");
+    let _ = writeln!(std::io::stderr(), "SKIPPED {suite}: {short}");
 }
 
 /// The folders of `PATH`.

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 /// One request by hand: status and body.
 async fn http(url: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
-    let headers: String = headers.iter().map(|(n, v)| format!("{n}: {v}\r\n")).collect();
+    let headers = headers.iter().fold(String::new(), |all, (n, v)| all + n + ": " + v + "\r\n");
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
