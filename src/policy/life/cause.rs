@@ -23,6 +23,8 @@ const STOPS_ALL: &[&str] = &[
 /// What follows from it on what lies on that store: nothing is archived, no backup ends. Damage (gaps, a second writer) does not follow.
 const FOLLOWS: &[&str] =
     &["base-backup-failed", "base-backup-interrupted", "base-backup-too-old", "drill-undecided", "wal-archive-silent"];
+/// These follow too, as long as the harm is far: a volume that is soon full is told whatever the cause.
+const FOLLOWS_WHILE_FAR: &[&str] = &["wal-archiving-failing-disk-clock", "wal-archive-lag-growing", "wal-freshness-unproven"];
 
 /// Alerts that explain others: present, or over for no longer than what they explain needs to recover.
 pub(super) fn roots(
