@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
@@ -9,8 +10,12 @@ use super::{App, AppError};
 use crate::conductor::drill::{Drillable, Ground, Unwatched, Watch, list_evidence, read_evidence};
 use crate::conductor::{Swept, drill_guard, sweep_for_pass};
 use crate::domain::{Act, Cx, Expects, Placeholder, Requests, Subject, Verdict};
+use crate::providers::cnpg::config::{CnpgDrill, CnpgSettings};
+use crate::providers::postgres::config::PostgresSettings;
+use crate::restore::cnpg::{ArchiveKeys, CnpgRestorer, DrillCluster, DrillSource, Shape};
 use crate::restore::{Limits, RestoreSettings, RestoreSubject, Restorer};
 use crate::store::Store;
+use crate::tap::kube_live::{KubeLimits, LiveKube};
 
 /// What a drill works with.
 pub struct Drills {
@@ -18,6 +23,8 @@ pub struct Drills {
     pub folder: PathBuf,
     /// Who can act.
     pub restorer: Restorer,
+    /// Who restores into Kubernetes clusters.
+    pub cnpg: CnpgRestorer,
     /// What can be drilled.
     pub databases: Vec<Drillable>,
     stores: Vec<Store>,
@@ -65,7 +72,48 @@ impl App {
         });
         // For people: without a name the evidence is as good.
         let host = crate::process::host().unwrap_or_default();
-        Ok(Drills { databases: databases.collect(), restorer: Restorer::new(restore, subjects), folder, stores, host })
+        let restorer = Restorer::new(restore, subjects);
+        let cnpg = CnpgRestorer::new(self.drill_clusters(), restorer.memory());
+        Ok(Drills { databases: databases.collect(), restorer, cnpg, folder, stores, host })
+    }
+
+    /// Clusters that drills may restore into: that of the databases' own environment first.
+    fn drill_clusters(&self) -> Vec<DrillCluster> {
+        let settings = self.settings();
+        let mut clusters: Vec<(bool, DrillCluster)> = Vec::new();
+        for of in &settings.cnpg {
+            let Some(shape) = &of.drill else { continue };
+            let home = of.kubernetes.environment == settings.environment;
+            let sources = settings.postgres.iter().filter_map(|database| {
+                let source = self.drill_source(of, database)?;
+                // A Cluster of that name elsewhere is another one.
+                let cluster = database.cluster.clone().filter(|_| home);
+                Some((database.subject.clone(), DrillSource { cluster, ..source }))
+            });
+            let kube = Arc::new(LiveKube::new(super::clusters::access(&of.kubernetes), KubeLimits::default()));
+            let id = of.kubernetes.id.clone();
+            clusters.push((home, DrillCluster { id, kube, shape: shape.clone().into(), sources: sources.collect() }));
+        }
+        clusters.sort_by_key(|(home, _)| !*home);
+        clusters.into_iter().map(|(_, cluster)| cluster).collect()
+    }
+
+    /// The archive of a database as pods reach it, with our read-only keys.
+    fn drill_source(&self, of: &CnpgSettings, database: &PostgresSettings) -> Option<DrillSource> {
+        let store = self.settings().stores.iter().find(|store| store.id == database.place.store)?;
+        let inside = of.same_stores.iter().find(|(_, same)| same == &store.id).map(|(endpoint, _)| endpoint.clone());
+        let ca_pem = match &store.ca_file {
+            // A file that cannot be read was told when the store was opened.
+            Some(file) => Some(std::fs::read_to_string(file).ok()?),
+            None => None,
+        };
+        let keys = ArchiveKeys {
+            id: store.read.access_key_id.clone(),
+            secret: store.read.secret_access_key.clone(),
+            token: store.read.session_token.clone(),
+            region: store.region.clone(),
+        };
+        Some(DrillSource { cluster: None, endpoint: inside.unwrap_or_else(|| store.endpoint.clone()), keys, ca_pem })
     }
 
     fn placeholders_of(&self, subject: &Subject) -> Vec<Placeholder> {
@@ -76,7 +124,7 @@ impl App {
 /// Who acts in drills, in the form that the ground of a drill wants.
 pub struct Actors<'a> {
     drills: &'a Drills,
-    acts: [&'a dyn Act; 1],
+    acts: [&'a dyn Act; 2],
     requests: Box<dyn Fn() -> Requests + Send + Sync + 'a>,
 }
 
@@ -98,7 +146,7 @@ impl Actors<'_> {
 impl Drills {
     /// Who acts.
     pub fn actors(&self) -> Actors<'_> {
-        Actors { drills: self, acts: [&self.restorer], requests: Box::new(|| self.requests()) }
+        Actors { drills: self, acts: [&self.restorer, &self.cnpg], requests: Box::new(|| self.requests()) }
     }
 
     /// Sweeps drills whose process is gone, for a pass.
@@ -116,6 +164,13 @@ impl Drills {
             sum += store.requests();
         }
         sum
+    }
+}
+
+impl From<CnpgDrill> for Shape {
+    fn from(drill: CnpgDrill) -> Self {
+        let CnpgDrill { image, storage, wal_storage, storage_class } = drill;
+        Self { image, storage, wal_storage, storage_class }
     }
 }
 

@@ -27,17 +27,19 @@ pub use home::{Address, Ask, Book, HomeError, Kept, Person, Rewound, SNAPSHOTS_K
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
 
+use crate::conductor::Budget;
+use crate::config::{Loaded, Settings};
+use crate::domain::{Expected, StoreId};
 /// What the command line shows of the ledger.
 pub use crate::ledger::{
     ChangeInRun, HistoryFilter, KeptAck, Ledger, LedgerError, RunKind, RunLine, RunState, ShownFinding, ShownRun, Verified,
 };
-/// What runbooks may call.
-pub use crate::restore::VERBS;
-
-use crate::conductor::Budget;
-use crate::config::{Loaded, Settings};
-use crate::domain::{Expected, StoreId};
 use crate::store::Store;
+
+/// What runbooks may call.
+pub fn verbs() -> Vec<crate::domain::VerbSpec> {
+    crate::restore::VERBS.iter().chain(&crate::restore::cnpg::VERBS).copied().collect()
+}
 
 /// Settings, and what was opened from them.
 pub struct App {

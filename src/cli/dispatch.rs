@@ -12,7 +12,7 @@ use super::failure::say;
 use super::{
     Failure, Out, ack, archive, check, daemon, doctor, drill, history, ledger, notify, probe, run, runbook, show, status,
 };
-use crate::app::{App, AppError, Book, Source, VERBS, probe_named};
+use crate::app::{App, AppError, Book, Source, probe_named, verbs};
 use crate::conductor::{self, Before, ExitRule, Pass, PassOutcome};
 use crate::domain::{Cx, ExitCode, Known, Mode, Progress};
 
@@ -182,7 +182,7 @@ impl Desk<'_> {
 
     /// Runbooks, on paper.
     pub(super) fn runbook(&self, args: &runbook::Args) -> Result<ExitCode, Failure> {
-        runbook::run(args, &VERBS, self.out)
+        runbook::run(args, &verbs(), self.out)
     }
 
     /// What lies in an archive.

@@ -16,12 +16,15 @@ pub use crate::runbook::{Mistakes, Plan};
 use crate::domain::{
     Act, Cx, Evidence, Exit, ExitCode, Expects, Explained, Guard, Isolation, Place, Placeholder, Policy, Requests, RunId, Subject,
 };
-use crate::execution::{Hands, How, Interrupted, Journal, run, sweep, unclosed, write_evidence};
+use crate::execution::{Hands, How, Interrupted, Journal, recorded, run, sweep, unclosed, write_evidence};
 use crate::runbook::{Mistake, check, plan};
 use crate::{drill, runbook};
 
 /// Runbooks that the program brings along: name and text.
-pub const SHIPPED: &[(&str, &str)] = &[("pg-restore", include_str!("../../runbooks/pg-restore.yaml"))];
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("pg-restore", include_str!("../../runbooks/pg-restore.yaml")),
+    ("cnpg-restore", include_str!("../../runbooks/cnpg-restore.yaml")),
+];
 
 /// The ground that drills stand on.
 #[derive(Clone, Copy)]
@@ -335,7 +338,7 @@ pub async fn drill(cx: &Cx, ground: &Ground<'_>, ready: &Ready) -> Result<Over, 
 /// Closes drills whose process is gone: takes back what they left and writes their evidence, never `proven`.
 pub async fn sweep_drills(cx: &Cx, ground: &Ground<'_>) -> Result<Vec<Swept>, JournalError> {
     let now = cx.now;
-    sweep(cx, ground.drills, ground.acts, ground.watch, &mut |interrupted| {
+    let mut swept = sweep(cx, ground.drills, ground.acts, ground.watch, &mut |interrupted| {
         let path = interrupted.folder.join(EVIDENCE_FILE);
         let explained = |error: &EvidenceError| (error.to_string(), error.hint().unwrap_or_default());
         if path.exists() {
@@ -346,7 +349,24 @@ pub async fn sweep_drills(cx: &Cx, ground: &Ground<'_>) -> Result<Vec<Swept>, Jo
         write_evidence(&interrupted.folder, &evidence).map_err(|error| explained(&error))?;
         Ok(evidence.verdict)
     })
-    .await
+    .await?;
+    sweep_strays(cx, ground, &mut swept).await?;
+    Ok(swept)
+}
+
+/// What no journal leads to any more: found by label where the act can find it so.
+async fn sweep_strays(cx: &Cx, ground: &Ground<'_>, swept: &mut Vec<Swept>) -> Result<(), JournalError> {
+    let known = recorded(ground.drills)?;
+    let living: Vec<RunId> = swept.iter().filter(|one| one.how == SweptHow::Living).map(|one| one.run).collect();
+    for act in ground.acts {
+        for stray in act.strays(cx, &known, &living).await {
+            // A run whose left-over is told by its journal is not told twice.
+            if swept.iter().all(|one| one.run != stray.run) {
+                swept.push(Swept { run: stray.run, how: SweptHow::Closed { left_over: stray.left_over.into_iter().collect() } });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn interrupted_evidence(interrupted: &Interrupted, now: jiff::Timestamp) -> Result<Evidence, (String, String)> {

@@ -288,6 +288,15 @@ pub enum Permit {
 /// The guard that execution asks before each act.
 pub type Guard<'a> = &'a (dyn Fn(&Call, &VerbSpec) -> Permit + Send + Sync);
 
+/// Something of a drill that was found without its journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stray {
+    /// The run whose label it bears.
+    pub run: RunId,
+    /// What is still there, and why; `None` = it was removed.
+    pub left_over: Option<String>,
+}
+
 /// A provider that can act.
 #[async_trait]
 pub trait Act: Send + Sync {
@@ -301,4 +310,9 @@ pub trait Act: Send + Sync {
     async fn look(&self, cx: &Cx, intent: &Intent, handle: Option<&Handle>) -> Result<State, ActError>;
     /// Takes back what was made. Twice is once. Never touches what is not ours.
     async fn undo(&self, cx: &Cx, intent: &Intent, state: &State) -> Result<Undone, ActError>;
+    /// Removes what earlier runs left where no journal of this machine leads to it any more, found by our mark. `known` are the runs
+    /// that this machine has folders of, `living` those that still run. What another machine may still need stays.
+    async fn strays(&self, _cx: &Cx, _known: &[RunId], _living: &[RunId]) -> Vec<Stray> {
+        Vec::new()
+    }
 }

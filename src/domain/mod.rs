@@ -43,7 +43,7 @@ mod words;
 
 pub use self::kube::{Condition, KubeId, KubeName, KubeUid, SecretKey};
 pub use act::{
-    Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Touch, Undo, Undone,
+    Act, ActError, Call, Effect, Guard, Handle, Intent, Makes, Permit, Receipt, Refused, Risk, State, Stray, Touch, Undo, Undone,
     VerbSpec,
 };
 pub use alert::{Ack, Alert, Ended, Glance, Heard, Notice, Silence, Told, alert_key};

@@ -10,6 +10,12 @@ pub const SANDBOX_MAKE: &str = "sandbox.make";
 pub const PG_RESTORE_BASE: &str = "pg.restore-base";
 /// Starts PostgreSQL, replays, promotes.
 pub const PG_RECOVER: &str = "pg.recover";
+/// Makes a namespace to restore into.
+pub const KUBE_NAMESPACE: &str = "kube.namespace";
+/// Lets CNPG's operator restore an archive into a Cluster.
+pub const CNPG_RECOVER: &str = "cnpg.recover";
+/// Asks the questions of such a Cluster.
+pub const CNPG_CHECK: &str = "cnpg.check";
 /// Asks the questions.
 pub const PG_CHECK: &str = "pg.check";
 

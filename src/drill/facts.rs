@@ -17,16 +17,24 @@ pub(super) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// The records, read as those of a mechanism.
-    pub(super) const fn of(records: &'a [StepRecord], mechanism: Mechanism) -> Self {
-        let (chooses, answers) = match mechanism {
-            Mechanism::BaseAndWal => (verb_names::ARCHIVE_CHOOSE, verb_names::PG_RECOVER),
+    pub(super) fn of(records: &'a [StepRecord], mechanism: Mechanism) -> Self {
+        let (chooses, answering) = match mechanism {
+            // On this machine, or by the operator of a Kubernetes cluster: what must be shown is the same.
+            Mechanism::BaseAndWal => (verb_names::ARCHIVE_CHOOSE, [verb_names::PG_RECOVER, verb_names::CNPG_RECOVER]),
         };
+        let called = |verb: &&'static str| records.iter().any(|record| record.call.verb == *verb);
+        let answers = answering.into_iter().rev().find(called).unwrap_or(verb_names::PG_RECOVER);
         Self { records, mechanism, chooses, answers }
     }
 
     /// The last step that called a verb.
     fn step(self, verb: &str) -> Option<&'a StepRecord> {
         self.records.iter().rev().find(|record| record.call.verb == verb)
+    }
+
+    /// The verb that brought up what answers.
+    pub(super) const fn answers(self) -> &'static str {
+        self.answers
     }
 
     /// Every step that chose what is restored.

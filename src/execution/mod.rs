@@ -26,6 +26,6 @@ pub use outlook::{Outlook, outlook};
 pub use record::{How, JOURNAL_FORMAT, Line, Part, Record};
 pub use replay::{Replayed, Trace, replay};
 pub use run::{Hands, Outcome, run};
-pub use sweep::{Close, Interrupted, Swept, SweptHow, sweep, unclosed};
+pub use sweep::{Close, Interrupted, Swept, SweptHow, recorded, sweep, unclosed};
 pub use undo::LONGEST_UNDO_SECONDS;
 pub use watch::{Unwatched, Watch};

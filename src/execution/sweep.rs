@@ -99,6 +99,11 @@ fn is_closed(folder: &Path) -> bool {
     !has_lock(folder) && folder.join(super::JOURNAL_FILE).exists()
 }
 
+/// Runs that have a folder here, oldest first.
+pub fn recorded(drills: &Path) -> Result<Vec<RunId>, JournalError> {
+    Ok(runs(drills)?.into_iter().map(|(run, _)| run).collect())
+}
+
 /// Folders that are named by a run id, oldest first.
 pub(super) fn runs(drills: &Path) -> Result<Vec<(RunId, PathBuf)>, JournalError> {
     let entries = match std::fs::read_dir(drills) {

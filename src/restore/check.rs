@@ -10,12 +10,15 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Chosen, Held, Recovered, Server, Telling, seconds};
-use super::session::{As, Session, sqlstate, words};
+use super::isolation::Shown;
+use super::session::{As, Door, Session, sqlstate, words};
 use super::trouble::Trouble;
 use super::whole;
 use crate::archive::{Lsn, RecoveryTarget, SegmentName};
 use crate::domain::verb_names::{ARCHIVING_OFF, ASSERTIONS, FRESH, REPLAY_END, SYSTEM_ID};
-use crate::domain::{AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, Refused, RunId, SqlCheck, age, bytes_in_words};
+use crate::domain::{
+    AssertionResult, CheckEnd, Cx, Expectation, Phase, Receipt, Refused, RunId, Secret, SqlCheck, age, bytes_in_words, sha256_hex,
+};
 
 /// A cluster that commits now and then: data may lie this far behind what is covered before it looks stale.
 const FRESH_SECONDS: f64 = 3_600.0;
@@ -37,10 +40,18 @@ end $$";
 pub struct CheckWork {
     /// Deadline, now.
     pub cx: Cx,
-    /// The sandbox.
-    pub held: Arc<Held>,
-    /// The server.
-    pub server: Server,
+    /// How the server is reached.
+    pub door: Door,
+    /// Its superuser.
+    pub role: String,
+    /// What recovery showed.
+    pub recovered: Recovered,
+    /// Bytes of files that the base backup held, where they were counted.
+    pub base_bytes: Option<u64>,
+    /// What was read back of archiving.
+    pub archiving: AssertionResult,
+    /// Whether the server's programs cannot reach out of the sandbox.
+    pub fenced: bool,
     /// What was restored.
     pub chosen: Arc<Chosen>,
     /// The user's checks.
@@ -70,18 +81,44 @@ pub fn with_added(configured: &[SqlCheck], added: Option<&Value>) -> Result<Vec<
 }
 
 impl CheckWork {
+    /// Of a server in a sandbox of this machine.
+    pub fn in_sandbox(
+        cx: Cx,
+        held: &Held,
+        server: Server,
+        chosen: Arc<Chosen>,
+        checks: Vec<SqlCheck>,
+        cancel: CancellationToken,
+    ) -> Self {
+        let shown = server.recovered.isolation.as_ref();
+        Self {
+            cx,
+            door: (&held.sandbox).into(),
+            role: server.role,
+            base_bytes: Some(server.base_bytes),
+            archiving: archiving_off(shown),
+            fenced: shown.is_some_and(|shown| shown.fenced),
+            recovered: server.recovered,
+            chosen,
+            checks,
+            cancel,
+        }
+    }
+
     /// Does them all. A check that fails does not end the others.
     pub async fn run(self, telling: Telling) -> Result<Receipt, Trouble> {
         let began = Instant::now();
         let mut session = self.open("postgres").await?;
-        let mut results = vec![self.system_id(), self.replay_end(), self.archiving_off(), self.fresh()];
+        let mut results = vec![self.system_id(), self.replay_end(), self.archiving.clone(), self.fresh()];
         let (sizes, measured) = self.sizes(&mut session).await?;
         results.extend(measured);
-        results.extend(whole::base_size(self.server.base_bytes, self.chosen.plan.info.cluster_size));
+        results.extend(self.base_bytes.and_then(|bytes| whole::base_size(bytes, self.chosen.plan.info.cluster_size)));
         telling.progress("files of all relations".to_owned());
         let databases: Vec<String> = sizes.keys().filter_map(|name| name.strip_prefix("database ")).map(str::to_owned).collect();
-        results.push(whole::relation_files(&self.held.sandbox, &self.server.role, &databases).await);
-        let reader = match reader(&mut session, &reader_name(self.cx.run)).await {
+        results.push(whole::relation_files(&self.door, &self.role, &databases).await);
+        let name = reader_name(self.cx.run);
+        let (door, password) = self.readers_door(&name);
+        let reader = match reader(&mut session, &name, password.as_ref()).await {
             Ok(reader) => reader,
             Err(error) => {
                 return Err(Trouble::could_not(
@@ -96,17 +133,17 @@ impl CheckWork {
                 return Err(Trouble::Cancelled);
             }
             telling.progress(format!("check {} of {}: {}", index + 1, self.checks.len(), check.name));
-            results.push(if reader.reaches_out && !self.fenced() {
+            results.push(if reader.reaches_out && !self.fenced {
                 Self::not_asked(check)
             } else {
-                self.ask(check, &reader.name).await
+                self.ask(check, &door, &reader.name).await
             });
         }
         let mut outputs = Map::new();
         outputs.insert("sizes".to_owned(), json!(sizes));
         let phases = vec![Phase { name: "checks".to_owned(), seconds: seconds(began), bytes: None }];
         let mut notes = Vec::new();
-        if reader.reaches_out && self.fenced() {
+        if reader.reaches_out && self.fenced {
             notes.push(
                 "checks ran as a superuser that only reads, since this PostgreSQL has no role that reads everything; Landlock kept \
                  it inside of the sandbox"
@@ -116,12 +153,22 @@ impl CheckWork {
         Ok(Receipt { outputs, assertions: results, phases, notes })
     }
 
-    async fn open(&self, database: &str) -> Result<Session, Trouble> {
-        let role = As::Superuser(&self.server.role);
-        let opened = match Session::open(&self.held.sandbox, role, database, &[]).await {
-            Err(error) if sqlstate(&error).as_deref() == Some("3D000") => {
-                Session::open(&self.held.sandbox, role, "template1", &[]).await
+    /// The readers' way in, and the password that their role is given where one is asked for: made of the superuser's, so that
+    /// nobody has to keep it.
+    fn readers_door(&self, name: &str) -> (Door, Option<Secret>) {
+        match &self.door {
+            Door::Socket(folder) => (Door::Socket(folder.clone()), None),
+            Door::Port { port, password } => {
+                let own = Secret::new(sha256_hex(format!("{}/{name}", password.expose())));
+                (Door::Port { port: *port, password: own.clone() }, Some(own))
             }
+        }
+    }
+
+    async fn open(&self, database: &str) -> Result<Session, Trouble> {
+        let role = As::Superuser(&self.role);
+        let opened = match Session::open(&self.door, role, database, &[]).await {
+            Err(error) if sqlstate(&error).as_deref() == Some("3D000") => Session::open(&self.door, role, "template1", &[]).await,
             other => other,
         };
         opened.map_err(|error| {
@@ -132,7 +179,7 @@ impl CheckWork {
     fn system_id(&self) -> AssertionResult {
         let expected = self.chosen.of.system_id.unwrap_or(self.chosen.plan.system_id);
         let by = if self.chosen.of.system_id.is_some() { "configuration" } else { "backup.info" };
-        let seen = self.server.recovered.system_id;
+        let seen = self.recovered.system_id;
         let end = match seen {
             Some(seen) if seen == expected => CheckEnd::Passed,
             Some(_) => CheckEnd::Failed,
@@ -144,7 +191,7 @@ impl CheckWork {
 
     /// Recovery ended where the catalogue said. An archive that stopped long ago passes this too, so it does not tell stale data.
     fn replay_end(&self) -> AssertionResult {
-        let recovered = &self.server.recovered;
+        let recovered = &self.recovered;
         let plan = &self.chosen.plan;
         let reached: Option<Lsn> = recovered.reached_lsn.as_deref().and_then(|text| text.parse().ok());
         let start = SegmentName::parse(&recovered.expected_segment).and_then(|name| name.start(plan.segment_size));
@@ -174,17 +221,6 @@ impl CheckWork {
         }
     }
 
-    /// That it is not shown is our sandbox's fault and never the archive's.
-    fn archiving_off(&self) -> AssertionResult {
-        let shown = self.server.recovered.isolation.as_ref();
-        let (end, seen) = match shown {
-            Some(shown) if shown.against.is_empty() => (CheckEnd::Passed, shown.facts.join("; ")),
-            Some(shown) => (CheckEnd::Undecided, shown.against.join("; ")),
-            None => (CheckEnd::Undecided, "not looked at".to_owned()),
-        };
-        assertion(ARCHIVING_OFF, "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, end, false)
-    }
-
     /// Newest replayed commit against what the archive covers.
     fn fresh(&self) -> AssertionResult {
         let began = Instant::now();
@@ -197,7 +233,7 @@ impl CheckWork {
             || "not known what the archive covers".to_owned(),
             |until| format!("data of at most {tolerance:.0} s before {until}"),
         );
-        let (end, seen) = freshness(self.server.recovered.data_as_of, until, tolerance, self.chosen.plan.from, self.cx.now);
+        let (end, seen) = freshness(self.recovered.data_as_of, until, tolerance, self.chosen.plan.from, self.cx.now);
         AssertionResult { seconds: seconds(began), ..assertion(FRESH, expected, seen, end, true) }
     }
 
@@ -220,10 +256,6 @@ impl CheckWork {
         Ok((sizes, results))
     }
 
-    fn fenced(&self) -> bool {
-        self.server.recovered.isolation.as_ref().is_some_and(|shown| shown.fenced)
-    }
-
     /// Before PostgreSQL 14 only a superuser reads everything, and one can reach programs and files of the server.
     fn not_asked(check: &SqlCheck) -> AssertionResult {
         let tells_stale = check.tells_stale || matches!(check.expect, Expectation::NewerThanSeconds(_));
@@ -232,7 +264,7 @@ impl CheckWork {
         assertion(&check.name, expectation_in_words(&check.expect), seen.to_owned(), CheckEnd::Undecided, tells_stale)
     }
 
-    async fn ask(&self, check: &SqlCheck, role: &str) -> AssertionResult {
+    async fn ask(&self, check: &SqlCheck, door: &Door, role: &str) -> AssertionResult {
         let began = Instant::now();
         let tells_stale = check.tells_stale || matches!(check.expect, Expectation::NewerThanSeconds(_));
         let limit = check.time_limit_seconds.max(1);
@@ -242,7 +274,7 @@ impl CheckWork {
             ("lock_timeout", "5s".to_owned()),
         ];
         let asked = async {
-            let mut session = Session::open(&self.held.sandbox, As::Reader(role), &check.database, &extra).await?;
+            let mut session = Session::open(door, As::Reader(role), &check.database, &extra).await?;
             let answer = session.ask(&check.sql).await;
             session.close().await;
             answer
@@ -272,6 +304,16 @@ impl CheckWork {
     }
 }
 
+/// That it is not shown is our sandbox's fault and never the archive's.
+fn archiving_off(shown: Option<&Shown>) -> AssertionResult {
+    let (end, seen) = match shown {
+        Some(shown) if shown.against.is_empty() => (CheckEnd::Passed, shown.facts.join("; ")),
+        Some(shown) => (CheckEnd::Undecided, shown.against.join("; ")),
+        None => (CheckEnd::Undecided, "not looked at".to_owned()),
+    };
+    assertion(ARCHIVING_OFF, "archiving, preloaded libraries and TCP off, read back".to_owned(), seen, end, false)
+}
+
 /// Who asks the user's checks.
 struct Reader {
     name: String,
@@ -286,8 +328,10 @@ fn reader_name(run: RunId) -> String {
 }
 
 /// Makes a role that may read everything and write nothing: no superuser, so that no check reaches programs or files of the server.
-async fn reader(session: &mut Session, name: &str) -> Result<Reader, sqlx::Error> {
-    session.run_made(format!("create role \"{name}\" login nosuperuser nocreatedb nocreaterole noreplication")).await?;
+async fn reader(session: &mut Session, name: &str, password: Option<&Secret>) -> Result<Reader, sqlx::Error> {
+    // Hex digits: nothing in it needs quoting.
+    let password = password.map(|password| format!(" password '{}'", password.expose())).unwrap_or_default();
+    session.run_made(format!("create role \"{name}\" login nosuperuser nocreatedb nocreaterole noreplication{password}")).await?;
     session.run(NO_PRELOAD).await?;
     let readers = session.row("select count(*) from pg_catalog.pg_roles where rolname = 'pg_read_all_data'").await?;
     if readers.first().and_then(Option::as_deref) == Some("1") {
@@ -315,7 +359,8 @@ pub fn time_reached(recovered: &Recovered, timeline: u32, moment: Timestamp, bro
     }
 }
 
-fn assertion(name: &str, expected: String, seen: String, end: CheckEnd, tells_stale: bool) -> AssertionResult {
+/// A result that took no time of its own.
+pub fn assertion(name: &str, expected: String, seen: String, end: CheckEnd, tells_stale: bool) -> AssertionResult {
     AssertionResult { name: name.to_owned(), expected, seen, end, tells_stale, seconds: 0.0 }
 }
 

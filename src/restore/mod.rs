@@ -10,6 +10,7 @@ pub mod binaries;
 pub mod blame;
 pub mod check;
 pub mod choose;
+pub mod cnpg;
 pub mod conf;
 pub mod ending;
 pub mod held;

@@ -45,6 +45,11 @@ impl Restorer {
         Self { settings: Arc::new(settings), subjects, memory: Arc::new(Memory::default()) }
     }
 
+    /// What this process knows of its drills, for another actor that goes on from the same choice.
+    pub fn memory(&self) -> Arc<Memory> {
+        Arc::clone(&self.memory)
+    }
+
     fn patience(&self, cancel: &CancellationToken, store: &Store) -> Patience {
         let limit = Duration::from_secs(self.settings.limits.retry_seconds);
         Patience { cancel: cancel.clone(), limit, store: store.clone() }
@@ -195,7 +200,7 @@ impl Restorer {
         let checks = super::check::with_added(&chosen.of.checks, call.args.get("checks")).map_err(refused)?;
         let cancel = held.cancel.child_token();
         let folder = held.sandbox.folder().to_owned();
-        let work = CheckWork { cx: cx.clone(), held, server, chosen, checks, cancel: cancel.clone() };
+        let work = CheckWork::in_sandbox(cx.clone(), &held, server, chosen, checks, cancel.clone());
         self.memory.start(key(call), bounds(cx, Some(folder), cancel), |telling| work.run(telling));
         Ok(())
     }

@@ -1,5 +1,7 @@
-//! One connection to the restored PostgreSQL, over the socket in the sandbox. Simple protocol: every type comes back as text.
+//! One connection to the restored PostgreSQL: over the socket in the sandbox, or through a port that leads to it. Simple protocol:
+//! every type comes back as text.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -7,6 +9,27 @@ use sqlx::postgres::{PgConnectOptions, PgRow, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Either, PgConnection, Row, ValueRef};
 
 use super::sandbox::Sandbox;
+use crate::domain::Secret;
+
+/// How the restored PostgreSQL is reached.
+#[derive(Clone, Debug)]
+pub enum Door {
+    /// The folder of its socket. Whoever reaches that is let in.
+    Socket(PathBuf),
+    /// A port of this machine that leads to it.
+    Port {
+        /// On 127.0.0.1.
+        port: u16,
+        /// The password of whoever comes.
+        password: Secret,
+    },
+}
+
+impl From<&Sandbox> for Door {
+    fn from(sandbox: &Sandbox) -> Self {
+        Self::Socket(sandbox.socket())
+    }
+}
 
 /// A connection.
 pub struct Session(PgConnection);
@@ -52,15 +75,12 @@ pub struct Answer {
 impl Session {
     /// Connects as a role to a database. What ALTER ROLE or ALTER DATABASE set in the restored cluster (libraries to load, above
     /// all) gives way to what the client asks for.
-    pub async fn open(sandbox: &Sandbox, role: As<'_>, database: &str, extra: &[(&str, String)]) -> Result<Self, sqlx::Error> {
+    pub async fn open(door: &Door, role: As<'_>, database: &str, extra: &[(&str, String)]) -> Result<Self, sqlx::Error> {
         let (role, own) = match role {
             As::Superuser(role) => (role, SUPERUSER),
             As::Reader(role) => (role, READER),
         };
         let options = PgConnectOptions::new_without_pgpass()
-            .host("localhost")
-            .port(5432)
-            .socket(sandbox.socket())
             .username(role)
             .database(database)
             .ssl_mode(PgSslMode::Disable)
@@ -69,6 +89,10 @@ impl Session {
             .options(FIRM.iter().chain(own).copied())
             .options(extra.iter().map(|(name, value)| (*name, value.as_str())))
             .disable_statement_logging();
+        let options = match door {
+            Door::Socket(folder) => options.host("localhost").port(5432).socket(folder),
+            Door::Port { port, password } => options.host("127.0.0.1").port(*port).password(password.expose()),
+        };
         let connect = PgConnection::connect_with(&options);
         match tokio::time::timeout(Duration::from_secs(10), connect).await {
             Ok(connection) => connection.map(Self),

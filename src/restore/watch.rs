@@ -129,7 +129,7 @@ impl ReplayWatch<'_> {
     /// Connects as soon as the standby is consistent. Until then it says that it starts up.
     async fn connect(&mut self) -> Result<(), Trouble> {
         for role in roles::superusers(&self.work.held.sandbox.data()) {
-            match Session::open(&self.work.held.sandbox, As::Superuser(&role), "postgres", &[]).await {
+            match Session::open(&(&self.work.held.sandbox).into(), As::Superuser(&role), "postgres", &[]).await {
                 Ok(session) => {
                     self.session = Some(session);
                     self.role = role;
@@ -140,7 +140,8 @@ impl ReplayWatch<'_> {
                     Some("28000" | "28P01") => {}
                     // No such database: every cluster has this one.
                     Some("3D000") => {
-                        if let Ok(session) = Session::open(&self.work.held.sandbox, As::Superuser(&role), "template1", &[]).await
+                        if let Ok(session) =
+                            Session::open(&(&self.work.held.sandbox).into(), As::Superuser(&role), "template1", &[]).await
                         {
                             self.session = Some(session);
                             self.role = role;

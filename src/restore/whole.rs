@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use super::held::seconds;
-use super::sandbox::Sandbox;
-use super::session::{As, Session, words};
+use super::session::{As, Door, Session, words};
 use crate::domain::{AssertionResult, CheckEnd, bytes_in_words};
 
 /// `cluster_size` is the sum of the tablespaces' sizes when the backup began. What was dropped, truncated or vacuumed away while it
@@ -43,12 +42,12 @@ pub fn base_size(restored: u64, cluster: Option<u64>) -> Option<AssertionResult>
 }
 
 /// Asks each database for the files of its relations.
-pub async fn relation_files(sandbox: &Sandbox, role: &str, databases: &[String]) -> AssertionResult {
+pub async fn relation_files(door: &Door, role: &str, databases: &[String]) -> AssertionResult {
     let began = Instant::now();
     let (mut files, mut missing, mut short, mut not_asked) = (0_u64, Vec::new(), Vec::new(), Vec::new());
     for database in databases {
         let row = async {
-            let mut session = Session::open(sandbox, As::Superuser(role), database, &[]).await?;
+            let mut session = Session::open(door, As::Superuser(role), database, &[]).await?;
             let row = session.row(FILES).await;
             session.close().await;
             row

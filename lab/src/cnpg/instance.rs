@@ -200,9 +200,15 @@ async fn roles(client: &Client, spec: &Spec, postgres: &Postgres) -> Result<(), 
     postgres.sql(&format!("alter role \"{owner}\" password '{secret}'")).await?;
     apply_value(client, objects::secret(spec, "app", owner, &secret, database)).await?;
     if spec.superuser {
-        let secret = password("postgres");
+        let given = match &spec.superuser_secret {
+            Some(name) => Some(super::spec::secret_value(client, &spec.namespace, name, "password").await?),
+            None => None,
+        };
+        let secret = given.clone().unwrap_or_else(|| password("postgres"));
         postgres.sql(&format!("alter role postgres password '{secret}'")).await?;
-        apply_value(client, objects::secret(spec, "superuser", "postgres", &secret, "*")).await?;
+        if given.is_none() {
+            apply_value(client, objects::secret(spec, "superuser", "postgres", &secret, "*")).await?;
+        }
     }
     Ok(())
 }

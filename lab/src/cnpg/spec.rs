@@ -70,6 +70,8 @@ pub(super) struct Spec {
     pub(super) segment_mib: u32,
     pub(super) parameters: BTreeMap<String, String>,
     pub(super) superuser: bool,
+    /// `superuserSecret.name`: where its password is given, instead of made.
+    pub(super) superuser_secret: Option<String>,
     pub(super) archive: Option<Location>,
     pub(super) recovery: Option<Recovery>,
     /// The guard against an archive that is not empty is switched off.
@@ -101,6 +103,7 @@ impl Spec {
             wal_storage: text("/spec/walStorage/size").and_then(|size| bytes(&size)),
             segment_mib: segment.and_then(|n| u32::try_from(n).ok()).unwrap_or(16),
             superuser: object.pointer("/spec/enableSuperuserAccess").and_then(Value::as_bool).unwrap_or(false),
+            superuser_secret: text("/spec/superuserSecret/name"),
             archive: archive(client, object, &namespace, &name).await?,
             recovery: recovery(client, object, &namespace).await?,
             any_archive: annotation("cnpg.io/skipEmptyWalArchiveCheck").as_deref() == Some("enabled"),
@@ -218,7 +221,7 @@ fn location(store: &Value, server: &str, object_store: Option<&str>) -> Result<L
     })
 }
 
-async fn secret_value(client: &Client, namespace: &str, name: &str, key: &str) -> Result<String, LabError> {
+pub(super) async fn secret_value(client: &Client, namespace: &str, name: &str, key: &str) -> Result<String, LabError> {
     use k8s_openapi::api::core::v1::Secret;
     let secrets: kube::Api<Secret> = kube::Api::namespaced(client.clone(), namespace);
     let missing = || LabError::Other(format!("while getting secret {name}: key {key} not found"));

@@ -47,6 +47,9 @@ pub fn wanted(settings: &Settings) -> Wanted {
             };
             wanted.features.insert(feature.to_owned());
         }
+        if of.drill.is_some() {
+            wanted.features.insert(cnpg::rbac::DRILL.to_owned());
+        }
         wanted.watch.extend(of.namespaces.iter().cloned());
         for secret in &of.their_keys {
             wanted.name_object("cnpg.use-keys", &secret.namespace, &secret.name);

@@ -1,6 +1,6 @@
 //! What only a base backup with WAL shows: the system that came back, the segment that replay reached, archiving off.
 
-use crate::domain::verb_names::{ARCHIVE_CHOOSE, ARCHIVING_OFF, PG_RECOVER, REPLAY_END, SYSTEM_ID};
+use crate::domain::verb_names::{ARCHIVE_CHOOSE, ARCHIVING_OFF, REPLAY_END, SYSTEM_ID};
 use crate::domain::{AssertionResult, RecoveryEnd, RestoredBy, SystemId};
 use crate::drill::facts::Facts;
 use crate::drill::reason::{REPORT, Reason};
@@ -31,9 +31,9 @@ pub(super) fn failed(assertion: &AssertionResult, words: &str) -> Option<Reason>
 pub(in crate::drill) fn restored(facts: Facts<'_>, expected: Option<SystemId>) -> Option<(String, RestoredBy)> {
     let by = RestoredBy::BaseAndWal {
         system_expected: expected.or_else(|| facts.system(ARCHIVE_CHOOSE)),
-        system_restored: facts.system(PG_RECOVER),
+        system_restored: facts.system(facts.answers()),
         segments: facts.number(ARCHIVE_CHOOSE, "segments").unwrap_or(0),
-        postgres: facts.text(PG_RECOVER, "postgres"),
+        postgres: facts.text(facts.answers(), "postgres"),
         recovery: recovery(facts),
     };
     Some((facts.text(ARCHIVE_CHOOSE, "backup")?, by))
@@ -44,8 +44,8 @@ fn recovery(facts: Facts<'_>) -> Option<RecoveryEnd> {
         target: target(facts)?,
         timeline: facts.number(ARCHIVE_CHOOSE, "timeline").and_then(|number| u32::try_from(number).ok())?,
         expected_segment: facts.text(ARCHIVE_CHOOSE, "end_segment")?,
-        reached_segment: facts.text(PG_RECOVER, "reached_segment"),
-        reached_lsn: facts.text(PG_RECOVER, "reached_lsn"),
+        reached_segment: facts.text(facts.answers(), "reached_segment"),
+        reached_lsn: facts.text(facts.answers(), "reached_lsn"),
     })
 }
 
@@ -61,7 +61,7 @@ fn another_system(why: String) -> Reason {
 /// The system that came back is the one that was expected, by the configuration and by backup.info.
 fn system(facts: Facts<'_>, configured: Option<SystemId>, reasons: &mut Vec<Reason>) {
     let by_backup = facts.system(ARCHIVE_CHOOSE);
-    let Some(restored) = facts.system(PG_RECOVER) else {
+    let Some(restored) = facts.system(facts.answers()) else {
         reasons.push(Reason::open("the system identifier of the restored cluster was not read", REPORT));
         return;
     };
@@ -92,7 +92,7 @@ fn end(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
 fn end_segment(facts: Facts<'_>, reasons: &mut Vec<Reason>) {
     let read = |verb: &str, name: &str| facts.text(verb, name).and_then(|text| Some((Segment::parse(&text)?, text)));
     let expected = read(ARCHIVE_CHOOSE, "end_segment");
-    let reached = read(PG_RECOVER, "reached_segment");
+    let reached = read(facts.answers(), "reached_segment");
     let (Some((expected, expected_name)), Some((reached, reached_name))) = (expected, reached) else {
         reasons.push(Reason::open("the segment that replay had to reach, or did reach, is not known", REPORT));
         return;

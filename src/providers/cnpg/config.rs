@@ -24,8 +24,30 @@ pub struct CnpgFragment {
     /// Endpoints as the live objects spell them, where that is another name of a store that is configured here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<SameStore>,
+    /// Drills may restore into this cluster: `{}`, or with what a Cluster needs when its source is gone. Each drill makes a namespace
+    /// of its own; without this key nothing is ever made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drill: Option<CnpgDrill>,
     /// How good the backups of discovered databases must be, where `postgres:` does not say.
     pub policy: PolicyFragment,
+}
+
+/// What a Cluster of a drill looks like when its source cannot tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CnpgDrill {
+    /// The image, of the source's major version and with its extensions. Default: the source Cluster's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Size of the data volume: `20Gi`. Default: the source Cluster's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+    /// Size of a WAL volume. Default: the source Cluster's, else none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wal_storage: Option<String>,
+    /// The storage class. Default: the source Cluster's, else the cluster's own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_class: Option<String>,
 }
 
 /// Something that is read beside the objects.
@@ -73,6 +95,8 @@ pub struct CnpgSettings {
     pub their_keys: BTreeSet<KubeName>,
     /// Endpoints (normalised) that are another name of a store's.
     pub same_stores: Vec<(String, StoreId)>,
+    /// Whether and how drills restore into it.
+    pub drill: Option<CnpgDrill>,
     /// How good the backups of discovered databases must be.
     pub policy: Policy,
 }
@@ -94,6 +118,14 @@ impl CnpgFragment {
                 complaints.push(Complaint::new(Weight::Warning, &key, "namespace-not-watched", text, "add it to namespaces"));
             }
         }
+        let sizes = self.drill.iter().flat_map(|drill| [("storage", &drill.storage), ("wal-storage", &drill.wal_storage)]);
+        for (key, size) in sizes.filter_map(|(key, size)| Some((key, size.as_ref()?))) {
+            if super::quantity::bytes(size).is_none_or(|bytes| bytes == 0) {
+                let text = format!("{size:?} is not a size");
+                let key = format!("drill.{key}");
+                complaints.push(Complaint::new(Weight::Refused, &key, "size-invalid", text, "as Kubernetes writes it: 20Gi"));
+            }
+        }
         let seconds = |span: Option<crate::domain::Span>| span.map(crate::domain::Span::seconds);
         let reads = self.reads.unwrap_or_else(|| vec![Reads::Exporter, Reads::Logs]);
         let settings = CnpgSettings {
@@ -102,6 +134,7 @@ impl CnpgFragment {
             reads: reads.into_iter().collect(),
             their_keys: self.use_their_keys.into_iter().map(|keys| KubeName::new(keys.namespace, keys.secret)).collect(),
             same_stores: self.stores.into_iter().map(|same| (normal_endpoint(&same.endpoint), StoreId(same.store))).collect(),
+            drill: self.drill,
             policy: Policy {
                 rpo_seconds: seconds(self.policy.rpo),
                 rto_seconds: seconds(self.policy.rto),

@@ -1,9 +1,13 @@
-//! What watching CNPG needs to be allowed, each rule with its feature and what is lost without it.
+//! What watching CNPG, and drilling in its cluster, needs to be allowed, each rule with its feature and what is lost without it.
 
 use crate::domain::{RbacRule, RbacScope};
 use crate::tap::Resource;
 
-/// Lists only, never `watch`: a pass asks and goes. No Secret is read unless it is named.
+/// The feature of drills inside of a cluster.
+pub const DRILL: &str = "drill";
+
+/// To look: lists only, never `watch`: a pass asks and goes. No Secret is read unless it is named. What a drill makes lies
+/// in a namespace that is not there beforehand, so its rights hold in the whole cluster.
 pub const RULES: &[RbacRule] = &[
     RbacRule {
         group: "postgresql.cnpg.io",
@@ -103,6 +107,87 @@ pub const RULES: &[RbacRule] = &[
         feature: "cnpg.use-keys",
         named: true,
         why: "keys of archives that no configured store covers, for the Secrets that are named",
+    },
+    RbacRule {
+        group: "",
+        resources: &["namespaces"],
+        verbs: &["create", "get", "list", "delete"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "each drill makes a namespace and takes it away; only those with our label are touched",
+    },
+    RbacRule {
+        group: "networking.k8s.io",
+        resources: &["networkpolicies"],
+        verbs: &["create"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "the namespace is closed as far as the network enforces it",
+    },
+    RbacRule {
+        group: "",
+        resources: &["secrets"],
+        verbs: &["create"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "our read-only key and a superuser's password for the operator; none is ever read",
+    },
+    RbacRule {
+        group: "barmancloud.cnpg.io",
+        resources: &["objectstores"],
+        verbs: &["create"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "where the plugin restores from",
+    },
+    RbacRule {
+        group: "postgresql.cnpg.io",
+        resources: &["clusters"],
+        verbs: &["create", "get", "delete"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "the recovered Cluster; the source's image, sizes and settings are read",
+    },
+    RbacRule {
+        group: "batch",
+        resources: &["jobs"],
+        verbs: &["get"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "how the operator's recovery goes",
+    },
+    RbacRule {
+        group: "",
+        resources: &["pods"],
+        verbs: &["list"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "which pods of a failed recovery to ask for their words",
+    },
+    RbacRule {
+        group: "",
+        resources: &["pods/log"],
+        verbs: &["get"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "what a failed recovery said: without it a drill cannot tell whose fault it was",
+    },
+    RbacRule {
+        group: "",
+        resources: &["pods/portforward"],
+        verbs: &["get", "create"],
+        scope: RbacScope::Cluster,
+        feature: DRILL,
+        named: false,
+        why: "questions to the recovered database. It reaches every port of every pod, so the feature is off unless written",
     },
 ];
 

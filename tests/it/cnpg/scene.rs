@@ -128,6 +128,7 @@ pub(crate) fn settings() -> CnpgSettings {
         reads: [Reads::Exporter, Reads::Logs].into(),
         their_keys: [].into(),
         same_stores: Vec::new(),
+        drill: None,
         policy: Policy::default(),
     }
 }
