@@ -80,7 +80,11 @@ fn the_major_version_is_read_of_a_tag_and_of_nothing_else() {
 
 #[test]
 fn only_the_archive_makes_a_job_failed_and_our_own_lack_never_does() {
-    for bad in ["ERROR: Barman cloud restore exception: not a gzip file", "FATAL:  could not locate required checkpoint record"] {
+    for bad in [
+        "ERROR: Barman cloud restore exception: not a gzip file",
+        "FATAL:  could not locate required checkpoint record",
+        "LOG:  connection timed out and was made again\nFATAL:  could not locate required checkpoint record",
+    ] {
         assert!(matches!(of_job("Job j", bad), Trouble::Bad { .. }), "{bad}");
     }
     for ours in [

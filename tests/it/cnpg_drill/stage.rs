@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use dalsegno::domain::RbacRule;
 use dalsegno::providers::cnpg::rbac::{DRILL, RULES};
@@ -17,7 +16,6 @@ use serde_json::{Value, json};
 use crate::restore::drill::{PREFIX, SERVER};
 use crate::story::archived::{Archived, MAJOR, servers_are_here};
 
-pub(super) const LIMIT: Duration = Duration::from_secs(60);
 pub(super) const LABEL: &str = "dalsegno.io/made-by";
 pub(super) const RUNBOOK: &str = include_str!("../../../runbooks/cnpg-restore.yaml");
 
@@ -168,5 +166,5 @@ impl Said {
 
 /// The image of the archive's major version, and a size.
 pub(super) fn shape() -> String {
-    format!("{{image: \"ghcr.io/cloudnative-pg/postgresql:{MAJOR}.8\", storage: 1Gi}}")
+    format!("{{image: \"ghcr.io/cloudnative-pg/postgresql:{MAJOR}.8\", storage: 1Gi, parameters: {{max_connections: \"100\"}}}}")
 }

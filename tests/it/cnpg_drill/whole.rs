@@ -4,7 +4,7 @@ use lab::cnpg::Behaviour;
 use lab::kube::{ApiFault, Say};
 use serde_json::Value;
 
-use super::stage::{Ground, LIMIT, Stage, shape};
+use super::stage::{Ground, Stage, shape};
 use crate::restore::drill::{PREFIX, SERVER};
 
 const DRILL: [&str; 4] = ["drill", "cnpg-restore", "-o", "json"];
@@ -67,6 +67,19 @@ async fn a_base_backup_that_cannot_be_unpacked_fails_and_nothing_is_left() {
     assert!(ground.left(&stage.run_id()).await.is_empty());
 }
 
+/// The archive's WAL raises max_connections behind the base backup.
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_the_source_that_nobody_gave_are_our_lack_and_not_the_archives() {
+    let Some(ground) = Ground::of("cnpg_drill: limits").await else { return };
+    let kubeconfig = ground.cluster.kubeconfig_for(&ground.token).unwrap();
+    let without = shape().replace(", parameters: {max_connections: \"100\"}", "");
+    let stage = Stage::of(&ground, &ground.archived.bucket, &kubeconfig, &without).await;
+    let said = stage.run(&DRILL);
+    assert_eq!(said.json()["verdict"], "unknown", "{said:?}");
+    assert!(said.json()["hints"].to_string().contains("drill.parameters"), "{said:?}");
+    assert!(ground.left(&stage.run_id()).await.is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_is_never_ready_is_not_known_after_the_limit() {
     let Some(ground) = Ground::of("cnpg_drill: never ready").await else { return };
@@ -123,5 +136,4 @@ async fn without_image_and_source_or_without_an_api_it_is_not_known_and_the_way_
     let plan = stage.run(&["drill", "cnpg-restore", "--plan"]);
     assert_eq!(plan.exit, Some(3), "{plan:?}");
     assert!(plan.out.contains("drill pg-restore"), "{plan:?}");
-    let _ = LIMIT;
 }
