@@ -169,8 +169,8 @@ impl Drills {
 
 impl From<CnpgDrill> for Shape {
     fn from(drill: CnpgDrill) -> Self {
-        let CnpgDrill { image, storage, wal_storage, storage_class } = drill;
-        Self { image, storage, wal_storage, storage_class }
+        let CnpgDrill { image, storage, wal_storage, storage_class, parameters } = drill;
+        Self { image, storage, wal_storage, storage_class, parameters }
     }
 }
 

@@ -39,7 +39,7 @@ pub enum Command {
 /// A drill to be run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Start {
-    /// A shipped runbook (pg-restore) or a file
+    /// A shipped runbook (pg-restore, cnpg-restore) or a file
     #[arg(required = true)]
     pub runbook: Option<String>,
     /// The database to restore: its name or subject

@@ -16,6 +16,7 @@ mod chart;
 mod cli;
 mod clock;
 mod cnpg;
+mod cnpg_drill;
 mod conductor;
 mod config;
 mod corpus;

@@ -140,12 +140,12 @@ impl Actor {
         Ok(Actor { shared, task })
     }
 
-    /// Works in namespaces of this name from now on; a `*` at the end stands for any text.
+    /// Works in namespaces of this name from now on; a `*` stands for any text.
     pub fn serve(&self, namespace: &str) {
         self.shared.told().serves.push(namespace.to_owned());
     }
 
-    /// From now on Clusters of this name in that namespace behave so, too; a `*` at the end stands for any text.
+    /// From now on Clusters of this name in that namespace behave so, too; a `*` stands for any text.
     pub fn behave(&self, namespace: &str, name: &str, behaviour: Behaviour) {
         self.shared.told().behaviours.push((namespace.to_owned(), name.to_owned(), behaviour));
     }
@@ -195,8 +195,8 @@ pub async fn shared() -> Result<&'static Actor, LabError> {
 }
 
 fn fits(pattern: &str, text: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(begin) => text.starts_with(begin),
+    match pattern.split_once('*') {
+        Some((begin, end)) => text.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
         None => pattern == text,
     }
 }

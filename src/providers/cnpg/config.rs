@@ -1,6 +1,6 @@
 //! The configuration of CNPG in one Kubernetes cluster: fragment (as written) → settings (checked). It holds no secrets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,9 @@ pub struct CnpgDrill {
     /// The storage class. Default: the source Cluster's, else the cluster's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_class: Option<String>,
+    /// Settings of PostgreSQL, as texts: max_connections and the like must be at least the source's. A live source goes before them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// Something that is read beside the objects.

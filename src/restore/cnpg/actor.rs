@@ -108,12 +108,8 @@ impl CnpgRestorer {
         let (cx, target, source, token) = (cx.clone(), target.clone(), source.clone(), cancel.clone());
         self.memory.start(key(&call), bounds(&cx, cancel), |telling| async move {
             let owned = |name: &str| given(&call, name).map(str::to_owned);
-            let asked = Shape {
-                image: owned("image"),
-                storage: owned("storage"),
-                wal_storage: owned("wal_storage"),
-                storage_class: None,
-            };
+            let asked =
+                Shape { image: owned("image"), storage: owned("storage"), wal_storage: owned("wal_storage"), ..Shape::default() };
             let namespace = owned("namespace").unwrap_or_default();
             let key = (call.run, namespace.clone());
             let step = call.step.clone();

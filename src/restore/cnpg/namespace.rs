@@ -54,7 +54,14 @@ pub(super) async fn make(
 }
 
 /// What is there of a step, for a process that knows nothing else of it.
-pub(super) async fn found(api: &Api<'_>, of: &Resource, at: Option<&str>, name: &str, run: RunId, step: &str) -> Result<State, Trouble> {
+pub(super) async fn found(
+    api: &Api<'_>,
+    of: &Resource,
+    at: Option<&str>,
+    name: &str,
+    run: RunId,
+    step: &str,
+) -> Result<State, Trouble> {
     Ok(match api.get(of, at, name).await? {
         None => State::Absent,
         Some(found) if is_of(&found, run, step) => State::CouldNot {

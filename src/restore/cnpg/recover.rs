@@ -1,6 +1,5 @@
 //! `cnpg.recover`: the operator recovers, we look on; then the server is asked where replay ended.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::sync::Arc;
@@ -219,11 +218,10 @@ impl RecoverWork {
             return Err(Trouble::could_not(format!("{which}, and neither image nor size is given"), hint));
         };
         let parameters = live.as_ref().and_then(|live| live.pointer("/spec/postgresql/parameters")?.as_object());
-        let parameters: BTreeMap<String, String> = parameters
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
-            .collect();
+        let of_source =
+            parameters.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let mut parameters = shape.parameters.clone();
+        parameters.extend(of_source);
         let tablespaces = live.as_ref().and_then(|live| live.pointer("/spec/tablespaces")).filter(|all| all.is_array()).cloned();
         let preloads = live.as_ref().and_then(|live| live.pointer("/spec/postgresql/shared_preload_libraries")?.as_array());
         let mut notes = Vec::new();

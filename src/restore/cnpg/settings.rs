@@ -17,6 +17,8 @@ pub struct Shape {
     pub wal_storage: Option<String>,
     /// The storage class; `None` = the source's, else the cluster's default.
     pub storage_class: Option<String>,
+    /// Settings of PostgreSQL; those of a live source go before them.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// A Kubernetes cluster to restore into.
