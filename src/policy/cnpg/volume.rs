@@ -63,7 +63,7 @@ fn signs(pod: &PodSeen) -> Vec<String> {
                 pod.name, container.restarts
             )
         });
-    let said = pod.log.iter().flatten().filter(|line| NO_ROOM_SAID.iter().any(|words| line.contains(words))).next_back();
+    let said = pod.log.iter().flatten().rfind(|line| NO_ROOM_SAID.iter().any(|words| line.contains(words)));
     ended.chain(said.map(|line| format!("pod {}: {line}", pod.name))).collect()
 }
 

@@ -26,11 +26,8 @@ pub(super) struct Api<'a> {
 
 /// Whether it may pass by itself.
 fn passes(error: &CallError) -> bool {
-    match (error.kind, error.status) {
-        (_, Some(429 | 500..=599)) => true,
-        (FailureKind::Dns | FailureKind::Refused | FailureKind::Reset | FailureKind::Timeout | FailureKind::Cut, None) => true,
-        _ => false,
-    }
+    use FailureKind::{Cut, Dns, Refused, Reset, Timeout};
+    matches!((error.kind, error.status), (_, Some(429 | 500..=599)) | (Dns | Refused | Reset | Timeout | Cut, None))
 }
 
 impl Api<'_> {

@@ -57,7 +57,7 @@ impl ClusterCheck {
             None => against.push("the Cluster is gone".to_owned()),
             Some(object) => match could_archive(&object) {
                 found if found.is_empty() => {
-                    facts.push("the Cluster has no plugin and no backup: nowhere to archive to".to_owned())
+                    facts.push("the Cluster has no plugin and no backup: nowhere to archive to".to_owned());
                 }
                 found => against.extend(found),
             },
