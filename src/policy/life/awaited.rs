@@ -27,7 +27,7 @@ pub(super) fn judge(
 /// Something of it was seen: it is adopted, whatever was planned.
 fn is_there(awaited: &Awaited, observations: &[(ProviderId, Observation)]) -> bool {
     let seen = |observation: &Observation, wanted: &dyn Fn(&Subject) -> bool| {
-        observation.facts.iter().any(|fact| !matches!(fact, Fact::Sample(_) | Fact::Drill(_)) && wanted(fact.subject()))
+        observation.facts.iter().any(|fact| !fact.is_number() && !matches!(fact, Fact::Drill(_)) && wanted(fact.subject()))
     };
     match &awaited.what {
         AwaitedWhat::Subject(subjects) => {

@@ -21,10 +21,21 @@ const STOPS_ALL: &[&str] = &[
     "s3-tls-failed",
 ];
 /// What follows from it on what lies on that store: nothing is archived, no backup ends. Damage (gaps, a second writer) does not follow.
-const FOLLOWS: &[&str] =
-    &["base-backup-failed", "base-backup-interrupted", "base-backup-too-old", "drill-undecided", "wal-archive-silent"];
-/// These follow too, as long as the harm is far: a volume that is soon full is told whatever the cause.
-const FOLLOWS_WHILE_FAR: &[&str] = &["wal-archiving-failing-disk-clock", "wal-archive-lag-growing", "wal-freshness-unproven"];
+const FOLLOWS: &[&str] = &[
+    "backup-pending-overdue",
+    "backup-running-stale",
+    "base-backup-failed",
+    "base-backup-interrupted",
+    "base-backup-too-old",
+    "base-backup-wal-not-archived",
+    "drill-undecided",
+    "wal-archive-lag-growing",
+    "wal-archive-silent",
+    "wal-archiver-stalled-uncounted",
+    "wal-freshness-unproven",
+];
+/// What follows too, and is held back only while its harm is far: a volume that is full within a day is said, whatever the cause.
+const FOLLOWS_WHILE_FAR: &[&str] = &["wal-archiving-failing-disk-clock"];
 
 /// Alerts that explain others: present, or over for no longer than what they explain needs to recover.
 pub(super) fn roots(
