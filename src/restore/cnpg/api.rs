@@ -26,10 +26,10 @@ pub(super) struct Api<'a> {
 
 /// Whether it may pass by itself.
 fn passes(error: &CallError) -> bool {
-    match (error.kind, error.status) {
-        (_, Some(429 | 500..=599)) => true,
-        (FailureKind::Dns | FailureKind::Refused | FailureKind::Reset | FailureKind::Timeout | FailureKind::Cut, None) => true,
-        _ => false,
+    use FailureKind as Kind;
+    match error.status {
+        Some(status) => matches!(status, 429 | 500..=599),
+        None => matches!(error.kind, Kind::Dns | Kind::Refused | Kind::Reset | Kind::Timeout | Kind::Cut),
     }
 }
 

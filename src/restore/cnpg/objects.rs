@@ -260,8 +260,7 @@ pub struct Aim<'a> {
 pub fn cluster(
     namespace: &str,
     name: &str,
-    run: RunId,
-    step: &str,
+    (run, step): (RunId, &str),
     form: &Form,
     from: &Reached<'_>,
     aim: Aim<'_>,

@@ -156,7 +156,7 @@ impl RecoverWork {
         if by_plugin {
             all.push((object_stores(), from.object_store(namespace, run, step)));
         }
-        let cluster = objects::cluster(namespace, &name, run, step, &form, &from, aim, by_plugin);
+        let cluster = objects::cluster(namespace, &name, (run, step), &form, &from, aim, by_plugin);
         all.push((clusters(), cluster));
         for dry in [true, false] {
             for (of, object) in &all {
