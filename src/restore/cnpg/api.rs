@@ -26,8 +26,11 @@ pub(super) struct Api<'a> {
 
 /// Whether it may pass by itself.
 fn passes(error: &CallError) -> bool {
-    use FailureKind::{Cut, Dns, Refused, Reset, Timeout};
-    matches!((error.kind, error.status), (_, Some(429 | 500..=599)) | (Dns | Refused | Reset | Timeout | Cut, None))
+    use FailureKind as Kind;
+    match error.status {
+        Some(status) => matches!(status, 429 | 500..=599),
+        None => matches!(error.kind, Kind::Dns | Kind::Refused | Kind::Reset | Kind::Timeout | Kind::Cut),
+    }
 }
 
 impl Api<'_> {

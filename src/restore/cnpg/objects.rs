@@ -253,13 +253,19 @@ pub struct Aim<'a> {
     pub timeline: u32,
     /// The target.
     pub target: RecoveryTarget,
-    /// Through the barman-cloud plugin, or by the in-tree field.
-    pub by_plugin: bool,
 }
 
 /// The Cluster: one instance, no plugin and no backup of its own, so that it has nowhere to archive to. Backup and timeline are the
 /// ones that were chosen, never "latest": what the catalogue said beforehand must be what is restored.
-pub fn cluster(namespace: &str, name: &str, run: RunId, step: &str, form: &Form, from: &Reached<'_>, aim: Aim<'_>) -> Value {
+pub fn cluster(
+    namespace: &str,
+    name: &str,
+    (run, step): (RunId, &str),
+    form: &Form,
+    from: &Reached<'_>,
+    aim: Aim<'_>,
+    by_plugin: bool,
+) -> Value {
     let volume = |size: &str| {
         let mut volume = json!({"size": size});
         if let (Some(class), Some(map)) = (&form.storage_class, volume.as_object_mut()) {
@@ -276,7 +282,7 @@ pub fn cluster(namespace: &str, name: &str, run: RunId, step: &str, form: &Form,
         "inheritedMetadata": {"labels": labels(run, step)},
         "storage": volume(&form.storage),
         "bootstrap": {"recovery": {"source": SOURCE, "recoveryTarget": target}},
-        "externalClusters": [from.external(aim.by_plugin)],
+        "externalClusters": [from.external(by_plugin)],
     });
     if let Some(map) = spec.as_object_mut() {
         if let Some(size) = &form.wal_storage {

@@ -148,7 +148,7 @@ impl RecoverWork {
             ca: self.source.ca_pem.is_some(),
         };
         let plan = &self.chosen.plan;
-        let aim = Aim { backup: &plan.backup, timeline: plan.timeline, target: plan.target, by_plugin };
+        let aim = Aim { backup: &plan.backup, timeline: plan.timeline, target: plan.target };
         let mut all = vec![
             (secrets(), objects::keys(namespace, run, step, keys, self.source.ca_pem.as_deref())),
             (secrets(), objects::superuser(namespace, run, step, password)),
@@ -156,7 +156,7 @@ impl RecoverWork {
         if by_plugin {
             all.push((object_stores(), from.object_store(namespace, run, step)));
         }
-        let cluster = objects::cluster(namespace, &name, run, step, &form, &from, aim);
+        let cluster = objects::cluster(namespace, &name, (run, step), &form, &from, aim, by_plugin);
         all.push((clusters(), cluster));
         for dry in [true, false] {
             for (of, object) in &all {

@@ -24,8 +24,8 @@ fn made(by_plugin: bool, target: RecoveryTarget) -> Value {
     let form = Form { image: "i:16.4".into(), storage: "1Gi".into(), ..Form::default() };
     let place = place();
     let from = Reached { place: &place, endpoint: "http://s3:9000", token: false, ca: false };
-    let aim = Aim { backup: "20261130T120000", timeline: 3, target, by_plugin };
-    cluster("ns", "c", RunId::new(), "recover", &form, &from, aim)
+    let aim = Aim { backup: "20261130T120000", timeline: 3, target };
+    cluster("ns", "c", (RunId::new(), "recover"), &form, &from, aim, by_plugin)
 }
 
 #[test]

@@ -150,6 +150,7 @@ impl Stage {
 pub(super) struct Said {
     pub(super) exit: Option<i32>,
     pub(super) out: String,
+    #[allow(dead_code, reason = "shown when a test fails")]
     pub(super) err: String,
 }
 

@@ -122,11 +122,11 @@ async fn without_image_and_source_or_without_an_api_it_is_not_known_and_the_way_
     assert!(given.json()["reasons"].to_string().contains("PostgreSQL 11"), "{given:?}");
     assert!(ground.left(&stage.run_id()).await.is_empty());
     // No right to read anything: said with the feature that gives it.
-    let plain = ground.cluster.fresh_namespace("nobody").await.unwrap();
+    let elsewhere = ground.cluster.fresh_namespace("nobody").await.unwrap();
     let account =
-        serde_json::json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": plain}});
+        serde_json::json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": elsewhere}});
     ground.cluster.apply(&account.to_string()).await.unwrap();
-    let nobody = ground.cluster.kubeconfig_for(&ground.cluster.token(&plain, "nobody").await.unwrap()).unwrap();
+    let nobody = ground.cluster.kubeconfig_for(&ground.cluster.token(&elsewhere, "nobody").await.unwrap()).unwrap();
     let stage = Stage::of(&ground, &ground.archived.bucket, &nobody, &shape()).await;
     let said = stage.run(&DRILL);
     assert_eq!(said.json()["verdict"], "unknown", "{said:?}");

@@ -75,6 +75,60 @@ Each template is given the root context; `dalsegno.rules.named` is given feature
   resources: ["nodes/proxy"]
   verbs: ["get"]
 {{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: each drill makes a namespace and takes it away; only those with our label are touched
+- apiGroups: [""]
+  resources: ["namespaces"]
+  verbs: ["create", "get", "list", "delete"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: the namespace is closed as far as the network enforces it
+- apiGroups: ["networking.k8s.io"]
+  resources: ["networkpolicies"]
+  verbs: ["create"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: our read-only key and a superuser's password for the operator; none is ever read
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: where the plugin restores from
+- apiGroups: ["barmancloud.cnpg.io"]
+  resources: ["objectstores"]
+  verbs: ["create"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: the recovered Cluster; the source's image, sizes and settings are read
+- apiGroups: ["postgresql.cnpg.io"]
+  resources: ["clusters"]
+  verbs: ["create", "get", "delete"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: how the operator's recovery goes
+- apiGroups: ["batch"]
+  resources: ["jobs"]
+  verbs: ["get"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: which pods of a failed recovery to ask for their words
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["list"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: what a failed recovery said: without it a drill cannot tell whose fault it was
+- apiGroups: [""]
+  resources: ["pods/log"]
+  verbs: ["get"]
+{{- end }}
+{{- if has "drill" .Values.rbac.features }}
+# drill: questions to the recovered database. It reaches every port of every pod, so the feature is off unless written
+- apiGroups: [""]
+  resources: ["pods/portforward"]
+  verbs: ["get", "create"]
+{{- end }}
 {{- end }}
 {{- define "dalsegno.rules.named" -}}
 {{- if eq .feature "cnpg.use-keys" }}
