@@ -1,0 +1,134 @@
+//! The act of the disk-full clock: archiving fails, the time that is left falls, an alert arrives; repair, draining, base backup, closed.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use lab::volume::{Kind, Volume};
+use serde_json::Value;
+
+use crate::filling::{self, Filling};
+use crate::say::Narrator;
+use crate::{Ask, Ended, Shown};
+
+const FAILS: &str = "wal-archiving-failing-disk-clock";
+const DRAINS: &str = "wal-archive-draining";
+/// History before the fault, and time between two looks.
+const HEALTHY: Duration = Duration::from_secs(8);
+const BETWEEN: Duration = Duration::from_secs(6);
+/// By now a segment waits longer than archive_timeout and an upload explain.
+const SUSPECT: Duration = Duration::from_secs(11);
+/// Looks until it must be critical: the volume would be full after some more.
+const LOOKS: usize = 6;
+/// A scrape or two.
+const SCRAPED: Duration = Duration::from_secs(2);
+/// Alertmanager is told within the pass, and sends on at once.
+const ARRIVES: Duration = Duration::from_secs(10);
+
+/// Plays it, unless no small volume can be had.
+pub(crate) async fn act(dalsegno: &Path, say: &Narrator) -> Result<Shown, Ended> {
+    say.scene("Fault 3: the archiver of another database fails, and the volume of its WAL fills");
+    let volume = match Volume::mount(Kind::Memory, filling::VOLUME) {
+        Ok(volume) => volume,
+        Err(why) => {
+            say.line(&format!("NOT SHOWN: {why}"));
+            say.line("this act fills a real volume; nothing else is taken for one");
+            return Ok(Shown::AllButTheClock(why.to_string()));
+        }
+    };
+    let filling = Filling::build(volume, say).await?;
+    let ask = Ask { dalsegno, config: &filling.config, say };
+    let ended = tokio::select! {
+        ended = play(&filling, &ask, say) => ended,
+        fault = filling.live() => Err(fault.into()),
+    };
+    ended.map(|()| Shown::All)
+}
+
+async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), Ended> {
+    say.line("WAL is made at some 2 GiB an hour, archived, and counted by the exporter:");
+    tokio::time::sleep(HEALTHY).await;
+    ask.expect(&["run", "--fail-on", "critical"], &[0], &[]).await?;
+    let before = line(ask).await?;
+    if told(&before, FAILS).is_some() || seconds_left(&before).is_some() {
+        return Err(Ended::Untrue(format!("the clock runs while archiving works: {}", before["clock"])));
+    }
+
+    say.line("now its keys are rotated, and the archiver is forgotten");
+    filling.break_the_archiver()?;
+    tokio::time::sleep(SUSPECT).await;
+    let mut left: Vec<f64> = Vec::new();
+    let mut critical = false;
+    for look in 1..=LOOKS {
+        ask.expect(&["run"], &[1], &[FAILS]).await?;
+        ask.expect(&["status"], &[0], &["clock", "full "]).await?;
+        let now = line(ask).await?;
+        let said = seconds_left(&now).ok_or_else(|| Ended::Untrue(format!("the clock says no time: {}", now["clock"])))?;
+        if left.last().is_some_and(|last| said >= *last) {
+            return Err(Ended::Untrue(format!("the time that is left does not fall: {left:?}, then {said} s")));
+        }
+        left.push(said);
+        critical = told(&now, FAILS) == Some("critical");
+        if critical && look >= 3 {
+            break;
+        }
+        tokio::time::sleep(BETWEEN).await;
+    }
+    if !critical {
+        return Err(Ended::Untrue(format!("nothing became critical, with {left:?} s left")));
+    }
+    let arrived = filling.alertmanager.wait_for("code", FAILS, true, ARRIVES).await?;
+    let field = |name: &str| arrived.pointer(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    say.line("and Alertmanager, asked through its API, holds:");
+    say.line(&format!("{} {}", field("/labels/alertname"), field("/labels/subject")));
+    say.line(&field("/annotations/summary"));
+
+    say.scene("Repaired: the backlog drains");
+    filling.repair().await?;
+    let repaired = Instant::now();
+    tokio::time::sleep(SCRAPED).await;
+    say.line(&format!("the archiver has its keys again; {} segments still wait", filling.waiting()));
+    ask.expect(&["run"], &[1], &[DRAINS]).await?;
+    ask.expect(&["status"], &[0], &["drain"]).await?;
+    filling.alertmanager.wait_for("code", FAILS, false, ARRIVES).await?;
+    say.line("the alert of the outage is resolved at Alertmanager");
+    filling.drained().await?;
+    tokio::time::sleep(SCRAPED).await;
+    say.line(&format!(
+        "{} s after the repair nothing waits any more; but only a base backup closes an outage:",
+        repaired.elapsed().as_secs()
+    ));
+    ask.expect(&["run"], &[1], &[DRAINS, "no base backup"]).await?;
+    let id = filling.back_up().await?;
+    say.line(&format!("base backup {id}"));
+    tokio::time::sleep(SCRAPED).await;
+    ask.expect(&["run", "--fail-on", "critical"], &[0], &[]).await?;
+    ask.expect(&["status"], &[0], &["no growth"]).await?;
+    let after = line(ask).await?;
+    if [FAILS, DRAINS].iter().any(|code| told(&after, code).is_some()) {
+        return Err(Ended::Untrue(format!("the outage is not closed: {}", after["findings"])));
+    }
+    filling.alertmanager.wait_for("code", DRAINS, false, ARRIVES).await?;
+    say.line("closed: no alert of it stands at Alertmanager any more");
+    Ok(())
+}
+
+/// The database's line of the status.
+async fn line(ask: &Ask<'_>) -> Result<Value, Ended> {
+    let status = ask.json(&["status", filling::DB]).await?;
+    let line = status.pointer("/lines/0").cloned();
+    line.ok_or_else(|| Ended::Untrue(format!("the status has no line of {}", filling::DB)))
+}
+
+/// Seconds until the volume is full: the middle of the range.
+fn seconds_left(line: &Value) -> Option<f64> {
+    let end = |name: &str| line.pointer(&format!("/clock/{name}")).and_then(Value::as_f64);
+    Some((end("hours_low")? + end("hours_high")?) / 2.0 * 3_600.0)
+}
+
+/// The severity of an open finding.
+fn told<'a>(line: &'a Value, code: &str) -> Option<&'a str> {
+    let findings = line.get("findings")?.as_array()?;
+    let is_it = |open: &&Value| open.pointer("/finding/code").or_else(|| open.get("code")).and_then(Value::as_str) == Some(code);
+    let open = findings.iter().find(is_it)?;
+    open.pointer("/finding/severity").or_else(|| open.get("severity")).and_then(Value::as_str)
+}
