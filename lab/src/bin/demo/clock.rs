@@ -16,7 +16,7 @@ const DRAINS: &str = "wal-archive-draining";
 const HEALTHY: Duration = Duration::from_secs(8);
 const BETWEEN: Duration = Duration::from_secs(6);
 /// By now a segment waits longer than archive_timeout and an upload explain.
-const SUSPECT: Duration = Duration::from_secs(11);
+const SUSPECT: Duration = Duration::from_secs(12);
 /// Looks until it must be critical: the volume would be full after some more.
 const LOOKS: usize = 6;
 /// A scrape or two.

@@ -61,7 +61,7 @@ impl Filling {
             .setting("max_wal_size", "4MB")
             .setting("min_wal_size", "2MB")
             .setting("checkpoint_timeout", "30s")
-            .setting("archive_timeout", "3s");
+            .setting("archive_timeout", "2s");
         let pg = Postgres::start(options).await?;
         say.line(&format!("PostgreSQL {}, its pg_wal on a volume of {} MiB, archived by barman-cloud", pg.major(), VOLUME >> 20));
         let exporter = Exporter::start(Values::of(DB))?;
@@ -183,7 +183,7 @@ postgres:
   {DB}:
     archive: {{store: seaweed, prefix: {PREFIX}, server: {DB}}}
     system-id: "{system_id}"
-    archive-timeout: 3s
+    archive-timeout: 2s
     policy: {{rpo: 30m, rto: 5m, base-backup-every: 26h, drill-every: 35d, disk-full-critical: 30s}}
 prometheus:
   main:
