@@ -47,7 +47,7 @@ pub(crate) async fn act(dalsegno: &Path, say: &Narrator) -> Result<Shown, Ended>
 async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), Ended> {
     say.line("WAL is made at some 2 GiB an hour, archived, and counted by the exporter:");
     tokio::time::sleep(HEALTHY).await;
-    ask.expect(&["run", "--fail-on", "critical"], &[0], &[]).await?;
+    ask.expect(&["run"], &[0], &[]).await?;
     let before = line(ask).await?;
     if told(&before, FAILS).is_some() || seconds_left(&before).is_some() {
         return Err(Ended::Untrue(format!("the clock runs while archiving works: {}", before["clock"])));
@@ -76,10 +76,13 @@ async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), En
     if !critical {
         return Err(Ended::Untrue(format!("nothing became critical, with {left:?} s left")));
     }
-    let arrived = filling.alertmanager.wait_for("code", FAILS, true, ARRIVES).await?;
+    let arrived = filling.alertmanager.wait_for("severity", "critical", true, ARRIVES).await?;
     let field = |name: &str| arrived.pointer(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if field("/labels/code") != FAILS {
+        return Err(Ended::Untrue(format!("another alert is critical at Alertmanager: {arrived}")));
+    }
     say.line("and Alertmanager, asked through its API, holds:");
-    say.line(&format!("{} {}", field("/labels/alertname"), field("/labels/subject")));
+    say.line(&format!("{} {} {}", field("/labels/alertname"), field("/labels/severity"), field("/labels/subject")));
     say.line(&field("/annotations/summary"));
 
     say.scene("Repaired: the backlog drains");
@@ -88,8 +91,9 @@ async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), En
     tokio::time::sleep(SCRAPED).await;
     say.line(&format!("the archiver has its keys again; {} segments still wait", filling.waiting()));
     ask.expect(&["run"], &[1], &[DRAINS]).await?;
+    filling.alertmanager.wait_for("code", DRAINS, true, ARRIVES).await?;
     ask.expect(&["status"], &[0], &["drain"]).await?;
-    filling.alertmanager.wait_for("code", FAILS, false, ARRIVES).await?;
+    gone(filling, FAILS).await?;
     say.line("the alert of the outage is resolved at Alertmanager");
     filling.drained().await?;
     tokio::time::sleep(SCRAPED).await;
@@ -101,15 +105,25 @@ async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), En
     let id = filling.back_up().await?;
     say.line(&format!("base backup {id}"));
     tokio::time::sleep(SCRAPED).await;
-    ask.expect(&["run", "--fail-on", "critical"], &[0], &[]).await?;
+    ask.expect(&["run"], &[0], &[]).await?;
     ask.expect(&["status"], &[0], &["no growth"]).await?;
     let after = line(ask).await?;
     if [FAILS, DRAINS].iter().any(|code| told(&after, code).is_some()) {
         return Err(Ended::Untrue(format!("the outage is not closed: {}", after["findings"])));
     }
-    filling.alertmanager.wait_for("code", DRAINS, false, ARRIVES).await?;
+    gone(filling, DRAINS).await?;
     say.line("closed: no alert of it stands at Alertmanager any more");
     Ok(())
+}
+
+/// It was sent on as resolved, and Alertmanager holds none of this code any more.
+async fn gone(filling: &Filling, code: &str) -> Result<(), Ended> {
+    filling.alertmanager.wait_for("code", code, false, ARRIVES).await?;
+    let held = filling.alertmanager.alerts().await?;
+    match held.iter().find(|alert| alert.pointer("/labels/code").and_then(Value::as_str) == Some(code)) {
+        Some(alert) => Err(Ended::Untrue(format!("an alert still stands at Alertmanager: {alert}"))),
+        None => Ok(()),
+    }
 }
 
 /// The database's line of the status.

@@ -184,7 +184,7 @@ postgres:
     archive: {{store: seaweed, prefix: {PREFIX}, server: {DB}}}
     system-id: "{system_id}"
     archive-timeout: 2s
-    policy: {{rpo: 30m, rto: 5m, base-backup-every: 26h, drill-every: 35d, disk-full-critical: 30s}}
+    policy: {{rpo: 30m, rto: 5m, base-backup-every: 26h, disk-full-critical: 30s}}
 prometheus:
   main:
     url: {prometheus}
