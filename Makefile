@@ -1,5 +1,5 @@
 # The two commands of this house are `make demo` and `make test`. CI calls .ci/run, which calls these.
-# Needed: a Rust tool chain (rustup reads rust-toolchain.toml), Python 3 with venv, npm, Go (1.26 or newer), apt-get.
+# Needed: a Rust tool chain (rustup reads rust-toolchain.toml), Python 3 with venv, npm, apt-get; for the tests Go (1.26 or newer) too.
 
 CARGO ?= cargo
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dalsegno-lab
@@ -11,7 +11,7 @@ DENY := $(CACHE)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-demo: ## set up real servers, then: healthy, proven, broken, found; cleans up
+demo: ## set up real servers, then: healthy, proven, broken, found, a volume that fills; cleans up
 	$(CARGO) build --locked --workspace --bins
 	target/debug/demo
 

@@ -38,7 +38,7 @@ async fn set(args: &[String]) -> Result<Seaweed, LabError> {
     let number = |at: usize| args.get(at).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     let file = args.first().ok_or_else(|| LabError::Other("usage: lab-stage ENV_FILE [ROWS SEGMENTS]".into()))?;
     let (rows, segments) = (number(1), number(2));
-    for tool in lab::tools::ALL {
+    for tool in [Tool::Barman, Tool::Seaweed, Tool::Postgres(16)] {
         tool.install(&say)?;
     }
     let weed = Seaweed::start().await?;

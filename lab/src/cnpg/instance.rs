@@ -254,7 +254,7 @@ async fn tend(shared: &Shared, client: &Client, instance: &Instance) -> Result<(
     }
     let postgres = instance.postgres().await;
     let data = postgres.data();
-    instance.exporter.set(|values| numbers::files(values, spec, &data));
+    instance.exporter.set(|values| numbers::files(values, postgres.segment_bytes(), spec.wal_storage, &data));
     numbers::volumes(shared.cluster, spec, &data);
     let seen = numbers::archiver(&postgres).await;
     drop(postgres);

@@ -17,6 +17,7 @@ mod spec;
 mod status;
 
 pub use instance::Instance;
+pub use numbers::measure;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use sqlx::Row;
 
-use super::exporter::{ArchiverValues, Values};
+use super::exporter::{ArchiverValues, Exporter, Values};
 use super::spec::Spec;
 use crate::LabError;
 use crate::kube::{Cluster, Usage};
@@ -58,8 +58,19 @@ fn position(name: &str, segment_bytes: u64) -> f64 {
     }
 }
 
+/// Renews an exporter's numbers at the real server, once; for a server that no Cluster stands for. `wal_volume` is the size of a
+/// volume of its own below `pg_wal`, in bytes.
+pub async fn measure(pg: &Postgres, exporter: &Exporter, wal_volume: Option<u64>) -> Result<(), LabError> {
+    let seen = archiver(pg).await?;
+    exporter.set(|values| {
+        files(values, pg.segment_bytes(), wal_volume, &pg.data());
+        values.archiver = Some(seen.values);
+    });
+    Ok(())
+}
+
 /// Fills in what the files tell.
-pub(super) fn files(values: &mut Values, spec: &Spec, data: &Path) {
+pub(super) fn files(values: &mut Values, segment_bytes: u64, wal_volume: Option<u64>, data: &Path) {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -70,10 +81,9 @@ pub(super) fn files(values: &mut Values, spec: &Spec, data: &Path) {
     (values.ready, values.done) = (count(".ready"), count(".done"));
     let segments =
         names(&wal).into_iter().filter(|name| name.len() == 24 && name.bytes().all(|b| b.is_ascii_hexdigit())).count() as u64;
-    let bytes = u64::from(spec.segment_mib) * 1024 * 1024;
-    (values.wal_count, values.wal_size) = (segments, segments * bytes);
-    values.wal_volume_size = spec.wal_storage;
-    values.wal_volume_max = spec.wal_storage.map(|_| 64 * bytes);
+    (values.wal_count, values.wal_size) = (segments, segments * segment_bytes);
+    values.wal_volume_size = wal_volume;
+    values.wal_volume_max = wal_volume.map(|_| 64 * segment_bytes);
 }
 
 /// Tells the kubelet of the instance's volumes: sizes as the Cluster asks for them, use as it is.

@@ -54,7 +54,7 @@ impl fmt::Display for Tool {
     }
 }
 
-/// What the tests, the demo and the benches need; what takes longest comes last.
+/// What the tests need, which is everything; what takes longest comes last.
 pub const ALL: [Tool; 10] = [
     Tool::Barman,
     Tool::Seaweed,

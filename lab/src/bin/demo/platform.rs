@@ -82,7 +82,8 @@ impl Platform {
     }
 }
 
-fn configuration(weed: &Seaweed, bucket: &str, folder: &Path, system_id: &str) -> Result<String, LabError> {
+/// The read-only key as files of one's own; gives their folder.
+pub(crate) fn secrets(weed: &Seaweed, folder: &Path) -> Result<PathBuf, LabError> {
     let secrets = folder.join("secrets");
     fs::create_dir_all(&secrets).map_err(|e| LabError::Other(e.to_string()))?;
     for (name, value) in [("id", &weed.keys().read_only().id), ("secret", &weed.keys().read_only().secret)] {
@@ -90,6 +91,11 @@ fn configuration(weed: &Seaweed, bucket: &str, folder: &Path, system_id: &str) -
         let closed = fs::Permissions::from_mode(0o600);
         fs::write(&file, value).and_then(|()| fs::set_permissions(&file, closed)).map_err(|e| LabError::Other(e.to_string()))?;
     }
+    Ok(secrets)
+}
+
+fn configuration(weed: &Seaweed, bucket: &str, folder: &Path, system_id: &str) -> Result<String, LabError> {
+    let secrets = secrets(weed, folder)?;
     let user = User::unprivileged()?;
     let drill_user = user.name().map(|name| format!("user: {name}, ")).unwrap_or_default();
     let sandboxes = folder.join("sandboxes");
