@@ -25,6 +25,7 @@ mod home;
 mod house;
 mod ledger;
 mod life;
+mod manifests;
 mod notify;
 mod policy;
 mod providers;
