@@ -9,7 +9,9 @@ mod clusters;
 mod drills;
 mod error;
 mod home;
+mod init_cluster;
 mod looks;
+mod manifests;
 mod metrics;
 mod probes;
 mod recordings;
@@ -24,6 +26,8 @@ pub use crate::config;
 pub use drills::{Actors, Drills};
 pub use error::AppError;
 pub use home::{Address, Ask, Book, HomeError, Kept, Person, Rewound, SNAPSHOTS_KEPT, Source, from_bucket};
+pub use init_cluster::{ClusterNamed, InitClusterError, configuration_from_cluster, configuration_of};
+pub use manifests::{MANIFESTS_SITE, Manifests, look_at_manifests};
 pub use probes::{NamedStore, ProbeConsequence, ProbeError, ProbeReport, ProbeStep, probe_named};
 pub use recordings::{Making, replay, replayed_catalogues};
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use super::at_least::AtLeast;
 use super::failure::Failure;
+use super::junit;
 use super::out::{Out, Tone, visible};
+use crate::app::Manifests;
 use crate::conductor::{Checked, Counted, ExitRule, State};
 use crate::domain::{ExitCode, Finding, Subject, duration_in_words, many};
 
@@ -26,12 +28,26 @@ pub struct Args {
     /// Judge a recording instead of looking
     #[arg(long, value_name = "FOLDER", conflicts_with = "subject")]
     pub replay: Option<PathBuf>,
+    /// Judge rendered manifests instead of looking: a file or a folder, with the environment's name before it; may be given again
+    #[arg(long, value_name = "[ENVIRONMENT=]PATH", conflicts_with_all = ["subject", "record", "replay"])]
+    pub manifests: Vec<Manifests>,
+    /// Write a JUnit report there, too
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub junit: Option<PathBuf>,
 }
 
 impl Args {
     /// What decides the exit code.
     pub fn rule(&self) -> ExitRule {
         ExitRule { threshold: self.fail_on.into(), by_work: false }
+    }
+
+    /// Prints what was found, and writes the report that was asked for; answers the exit code.
+    pub fn show(&self, checked: &Checked, site: &str, out: &Out) -> Result<ExitCode, Failure> {
+        if let Some(file) = &self.junit {
+            junit::write(file, checked, self.fail_on.into())?;
+        }
+        show(checked, site, out)
     }
 }
 

@@ -12,14 +12,16 @@ use super::failure::say;
 use super::{
     Failure, Out, ack, archive, check, daemon, doctor, drill, history, ledger, notify, probe, run, runbook, show, status,
 };
-use crate::app::{App, AppError, Book, Source, probe_named, verbs};
+use crate::app::{App, AppError, Book, Source, look_at_manifests, probe_named, verbs};
 use crate::conductor::{self, Before, ExitRule, Pass, PassOutcome};
-use crate::domain::{Cx, ExitCode, Known, Mode, Progress};
+use crate::domain::{Cx, ExitCode, Expected, Known, Mode, Progress};
 
 /// A drill may take a day; what a step may take is in the runbook.
 const DRILL_LIMIT: Duration = Duration::from_hours(24);
 /// A person waits for an audit of a large archive.
 const AUDIT_LIMIT: Duration = Duration::from_hours(1);
+/// Texts are read at once; this only ends what hangs.
+const MANIFESTS_LIMIT: Duration = Duration::from_mins(2);
 
 /// What commands share: where the configuration lies, and where progress goes.
 pub(super) struct Desk<'a> {
@@ -78,6 +80,9 @@ impl Desk<'_> {
             let outcome = crate::app::replay(folder, args.rule()).await?;
             return run::show(&outcome, &folder.display().to_string(), self.out);
         }
+        if !args.manifests.is_empty() {
+            return self.check_manifests(args).await;
+        }
         let mut app = self.app()?;
         let (limit, provider_limit) = app.limits();
         let context = Context::begin(self.progress, limit)?;
@@ -102,7 +107,7 @@ impl Desk<'_> {
             conductor::check(&looks, &expected, before, args.subject.as_deref(), provider_limit, args.rule(), &context.cx);
         let checked = checked.await?;
         app.must_have_met(&looks, &checked, args.subject.as_deref())?;
-        let exit = check::show(&checked, &app.settings().site, self.out)?;
+        let exit = args.show(&checked, &app.settings().site, self.out)?;
         if let Some((making, folder)) = making {
             app.end_recording(making, book.as_deref()).await?;
             say(&format!(
@@ -112,6 +117,17 @@ impl Desk<'_> {
             ));
         }
         Ok(context.exit(exit))
+    }
+
+    /// Judges what would be applied; asks nobody and needs no configuration.
+    async fn check_manifests(&self, args: &check::Args) -> Result<ExitCode, Failure> {
+        let context = Context::begin(self.progress, MANIFESTS_LIMIT)?;
+        let looks = look_at_manifests(&args.manifests)?;
+        let (expected, rule) = (Expected::default(), args.rule());
+        let checked = conductor::check(&looks, &expected, Before::Nothing, None, MANIFESTS_LIMIT, rule, &context.cx).await?;
+        let mut sites: Vec<&str> = args.manifests.iter().map(|one| one.site.as_str()).collect();
+        sites.dedup();
+        Ok(context.exit(args.show(&checked, &sites.join(", "), self.out)?))
     }
 
     /// What the last pass saw.

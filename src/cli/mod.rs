@@ -19,6 +19,7 @@ pub mod from;
 pub mod history;
 pub mod init;
 pub mod internal;
+pub mod junit;
 pub mod ledger;
 pub mod notify;
 pub mod out;
@@ -169,7 +170,7 @@ impl Cli {
             Command::Show(args) => desk.show(&args).await,
             Command::Ledger(args) => desk.ledger(&args).await,
             Command::Explain(args) => explain::run(&args, out),
-            Command::Init(args) => init::run(&args, out),
+            Command::Init(args) => init::run(&args, progress, out).await,
             Command::Config(args) => config::run(&args, &source, out),
             Command::Completions(args) => completions::run(&args, out),
             Command::Man(args) => completions::man(&args, out),

@@ -144,6 +144,9 @@ pub struct CnpgFact {
     pub kube: KubeId,
     /// Namespace and name.
     pub cluster: KubeName,
+    /// It was read from a manifest: nothing of it ever ran, and what a running Cluster would show says nothing by being absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_text: bool,
     /// Its uid.
     pub uid: Option<KubeUid>,
     /// When it was made.
@@ -245,6 +248,7 @@ impl CnpgFact {
             subject,
             kube: kubernetes,
             cluster,
+            from_text: false,
             uid: None,
             created: None,
             deleting: None,

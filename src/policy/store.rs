@@ -23,7 +23,7 @@ const R2_UPLOAD_STALE: f64 = HOUR;
 /// Old versions that weigh more than what they were versions of are growth, not history.
 const NONCURRENT_SHARE: f64 = 1.0;
 /// What R2 signs with: `auto`; `us-east-1` and nothing are read as `auto`. WNAM and its like are places, not regions.
-const R2_REGIONS: &[&str] = &["auto", "us-east-1", ""];
+pub(super) const R2_REGIONS: &[&str] = &["auto", "us-east-1", ""];
 
 pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
     ground.stores.iter().flat_map(|store| of_store(ground, store)).collect()

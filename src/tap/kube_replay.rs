@@ -173,7 +173,7 @@ impl KubeCalls for ReplayingKube {
 }
 
 /// Equality-based selectors as we write them: `cnpg.io/cluster`, `app=x`, joined by commas.
-fn has_labels(object: &Value, selector: &str) -> bool {
+pub(super) fn has_labels(object: &Value, selector: &str) -> bool {
     selector.split(',').all(|one| {
         let (key, value) = one.split_once('=').map_or((one, None), |(key, value)| (key, Some(value.trim_start_matches('='))));
         let label = object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str);

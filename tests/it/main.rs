@@ -5,6 +5,11 @@
 #![allow(
     clippy::type_complexity,
     clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::similar_names,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::manual_is_multiple_of,
     clippy::case_sensitive_file_extension_comparisons,
     clippy::assigning_clones,
     reason = "small tables and small numbers of our own making"
@@ -26,6 +31,7 @@ mod home;
 mod house;
 mod ledger;
 mod life;
+mod manifests;
 mod notify;
 mod policy;
 mod providers;

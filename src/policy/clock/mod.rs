@@ -56,7 +56,8 @@ fn segment_of(ground: &Ground, subject: &Subject, cluster: Option<&CnpgFact>) ->
 
 /// Databases that the clock is asked of: those whose numbers are known, and those that an API server shows.
 fn subjects(ground: &Ground) -> BTreeSet<Subject> {
-    let clusters = ground.cnpg.iter().map(|cluster| &cluster.subject);
+    // A text has no clock: nothing of it runs.
+    let clusters = ground.cnpg.iter().filter(|cluster| !cluster.from_text).map(|cluster| &cluster.subject);
     ground.measured(metric::OF_THE_CLOCK).chain(clusters).filter(|subject| subject.kind() == SubjectKind::Pg).cloned().collect()
 }
 

@@ -16,6 +16,7 @@ mod restores;
 mod shutdown;
 mod stand;
 mod systems;
+mod text;
 mod volume;
 mod writers;
 
@@ -40,6 +41,9 @@ pub(super) fn judge(ground: &Ground) -> Vec<Finding> {
 }
 
 fn of_cluster(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
+    if cluster.from_text {
+        return text::judge(ground, cluster);
+    }
     if stand::is_sandbox(ground, cluster) {
         return restored::source_server(ground, cluster).into_iter().chain(restores::judge(ground, cluster)).collect();
     }

@@ -61,7 +61,7 @@ pub(super) fn inside_the_cluster(endpoint: Option<&str>) -> bool {
 }
 
 /// Placeholders that stand in live objects as values: nobody ever wrote there.
-fn placeholders(cluster: &CnpgFact) -> Option<Finding> {
+pub(super) fn placeholders(cluster: &CnpgFact) -> Option<Finding> {
     let written = stand::written(cluster).into_iter();
     let read = cluster.externals.iter().filter_map(|external| external.archive.as_ref().and_then(ArchiveRef::location));
     let mut evidence: Vec<String> = written
@@ -77,7 +77,7 @@ fn placeholders(cluster: &CnpgFact) -> Option<Finding> {
     evidence.dedup();
     let first = evidence.first()?.clone();
     Some(Finding {
-        summary: format!("a live object still holds a placeholder, nothing can be archived there: {}", some_of(&evidence)),
+        summary: format!("a {} still holds a placeholder, nothing can be archived there: {}", if cluster.from_text { "manifest" } else { "live object" }, some_of(&evidence)),
         evidence,
         cause: "the manifest was rendered or delivered without this value".to_owned(),
         remedy: "fill the value in where the manifest is made (its values, its substitutions), deliver it anew, and take a base backup"
@@ -88,7 +88,7 @@ fn placeholders(cluster: &CnpgFact) -> Option<Finding> {
 
 /// Names of ObjectStores that are not there. The operator waits for each of them, those of long finished restores too, before it does
 /// anything else.
-fn dangling(cluster: &CnpgFact) -> Option<Finding> {
+pub(super) fn dangling(cluster: &CnpgFact) -> Option<Finding> {
     if cluster.deleting.is_some() {
         return None;
     }
@@ -107,11 +107,15 @@ fn dangling(cluster: &CnpgFact) -> Option<Finding> {
     let ready = cluster.ready_instances.map_or_else(|| "?".to_owned(), |ready| ready.to_string());
     let mut evidence: Vec<String> =
         all.iter().map(|(place, store)| format!("{place} names ObjectStore {store}, which is not in {namespace}")).collect();
-    evidence.push(format!(
-        "{ready} of {} instances are ready, phase \"{}\" (it stays as it was)",
-        cluster.instances,
-        cluster.phase.as_deref().unwrap_or("not said")
-    ));
+    if cluster.from_text {
+        evidence.push("no ObjectStore of that name is among the manifests of this environment".to_owned());
+    } else {
+        evidence.push(format!(
+            "{ready} of {} instances are ready, phase \"{}\" (it stays as it was)",
+            cluster.instances,
+            cluster.phase.as_deref().unwrap_or("not said")
+        ));
+    }
     Some(Finding {
         evidence,
         cause: format!("{place} refers to ObjectStore {store}, which does not exist in {namespace}"),

@@ -113,7 +113,7 @@ fn not_loaded(ground: &Ground, cluster: &CnpgFact, numbers: &Numbers) -> Option<
 }
 
 /// The in-tree method calls tools that the image does not have.
-fn tools_missing(cluster: &CnpgFact, numbers: &Numbers) -> Option<Finding> {
+pub(super) fn tools_missing(cluster: &CnpgFact, numbers: &Numbers) -> Option<Finding> {
     let in_tree = stand::writers(cluster).iter().any(|writer| matches!(writer, ArchiveRef::InTree { .. }));
     let condition = continuous(cluster);
     // A log line may be old, and an image may be built by hand: while segments get out, neither counts.

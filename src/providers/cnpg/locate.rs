@@ -81,6 +81,10 @@ impl Atlas {
             ("sessionToken", keys.session_token),
             ("region", keys.region),
         ];
+        for (role, key) in named.iter().filter_map(|(role, key)| Some((role, key.as_ref()?))) {
+            look(&format!("s3Credentials.{role}.name"), &key.name, ValueKind::Plain);
+            look(&format!("s3Credentials.{role}.key"), &key.key, ValueKind::Plain);
+        }
         let key = |(role, key): (&str, Option<wire::KeyOfSecret>)| {
             let key = key.filter(|key| !key.name.is_empty())?;
             Some((role.to_owned(), SecretKey { name: key.name, key: key.key }))

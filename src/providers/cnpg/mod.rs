@@ -32,8 +32,8 @@ use locate::Atlas;
 use memory::Remembered;
 
 use crate::domain::{
-    AlertRulesFact, ArchiveRef, CnpgFact, CnpgSiteFact, Cx, Fact, FactKind, Gap, Known, KubeName, LiveLocation, Observation,
-    Observe, ProviderId, Subject, SubjectKind,
+    AlertRulesFact, ArchiveRef, CnpgFact, CnpgSiteFact, Cx, Denied, Fact, FactKind, Gap, Known, KubeName, LiveLocation,
+    Observation, Observe, ProviderId, Subject, SubjectKind,
 };
 use crate::tap::{KubeAbout, KubeCalls};
 
@@ -42,12 +42,19 @@ pub struct CnpgClusters {
     settings: CnpgSettings,
     atlas: Atlas,
     kube: Arc<dyn KubeCalls>,
+    /// Manifests answer, and no API server: what only a running cluster shows is not missed.
+    from_text: bool,
 }
 
 impl CnpgClusters {
     /// `atlas` is what the configuration knows of stores and databases.
     pub fn new(settings: CnpgSettings, atlas: Atlas, kube: Arc<dyn KubeCalls>) -> Self {
-        Self { settings, atlas, kube }
+        Self { settings, atlas, kube, from_text: false }
+    }
+
+    /// Of rendered manifests: facts say that they are from text, so that only what a text can show is judged.
+    pub fn of_text(settings: CnpgSettings, kube: Arc<dyn KubeCalls>) -> Self {
+        Self { settings, atlas: Atlas::default(), kube, from_text: true }
     }
 
     fn subject(&self) -> &Subject {
@@ -92,9 +99,13 @@ impl CnpgClusters {
         }
         let served = |group: &str| about.groups.get(group).is_some_and(|versions| versions.iter().any(|of| of == VERSION));
         let lists = client.lists(&served).await;
-        seen.gaps.extend(gaps::of_lists(self.subject(), &lists));
+        // Of a text nothing was asked but what it can answer: that it has no pods is no gap.
+        let missed = |gap: &Gap| !self.from_text || gap.why != Denied::NotAsked;
+        seen.gaps.extend(gaps::of_lists(self.subject(), &lists).into_iter().filter(missed));
         let mut clusters = self.clusters(&lists);
-        scrape::add(&client, &self.settings, &lists, &mut clusters, &mut seen).await;
+        if !self.from_text {
+            scrape::add(&client, &self.settings, &lists, &mut clusters, &mut seen).await;
+        }
         for fact in &mut clusters {
             remembered.complete(fact);
         }
@@ -133,7 +144,7 @@ impl CnpgClusters {
         for cluster in &lists.clusters.items {
             let Some((subject, configured)) = subjects.remove(&name_of(&cluster.metadata)) else { continue };
             let fact = facts::cluster(cluster, lists, &self.atlas, subject, self.settings.kubernetes.id.clone());
-            found.push(CnpgFact { configured, ..fact });
+            found.push(CnpgFact { configured, from_text: self.from_text, ..fact });
         }
         found
     }

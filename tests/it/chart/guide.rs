@@ -8,7 +8,7 @@ use lab::home::Folder;
 use super::render::root;
 
 /// Blocks of a page in order: language and text.
-pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
+pub(crate) fn blocks(page: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open: Option<(String, String)> = None;
     for line in page.lines() {
@@ -22,34 +22,34 @@ pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
     found
 }
 
-pub(super) fn page(name: &str) -> String {
+pub(crate) fn page(name: &str) -> String {
     std::fs::read_to_string(root().join("docs/guide").join(name)).unwrap()
 }
 
 /// A shell with the program in its path.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     folder: Folder,
     env: Vec<(String, String)>,
 }
 
 impl Reader {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = Folder::new("reader").unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dalsegno"), folder.path().join("dalsegno")).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dalsegno"), folder.path().join("kubectl-dalsegno")).unwrap();
         Self { folder, env: Vec::new() }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub(super) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
     /// Runs a block; gives what it said.
-    pub(super) fn run(&self, block: &str, within: PathBuf) -> (i32, String) {
+    pub(crate) fn run(&self, block: &str, within: PathBuf) -> (i32, String) {
         let path = format!("{}:{}", self.path().display(), std::env::var("PATH").unwrap_or_default());
         let output = Command::new("sh")
             .args(["-euc", block])

@@ -2,7 +2,7 @@
 
 mod cluster;
 mod dockerfile;
-mod guide;
+pub(crate) mod guide;
 mod passes_through;
 mod plugin;
 mod pod;

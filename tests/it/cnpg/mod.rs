@@ -5,7 +5,7 @@ mod locations;
 mod numbers;
 mod real;
 mod recording;
-mod scene;
+pub(crate) mod scene;
 mod second_wave;
 mod watching;
 mod wire;

@@ -19,6 +19,13 @@ pub(super) fn judge(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
     findings
 }
 
+/// What a manifest alone shows of them: no Backup was looked at, and nothing ever ran.
+pub(super) fn of_text(ground: &Ground, cluster: &CnpgFact) -> Vec<Finding> {
+    let mut findings = schedules::judge(ground, cluster);
+    findings.extend(promises::retention_conflict(ground, cluster));
+    findings
+}
+
 /// What belongs to no Cluster, of every Kubernetes cluster that was looked at.
 pub(super) fn orphans(ground: &Ground) -> Vec<Finding> {
     ground.cnpg_sites.iter().flat_map(|site| [queue::orphans(ground, site), schedules::orphans(ground, site)]).flatten().collect()

@@ -188,7 +188,7 @@ fn writes<'a>(cluster: &'a CnpgFact) -> Vec<(&'a LiveLocation, Option<&'a str>)>
 }
 
 /// Two writers of one prefix with different retentions: the shorter one wins. Told at the one whose promise is broken.
-fn retention_conflict(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
+pub(super) fn retention_conflict(ground: &Ground, cluster: &CnpgFact) -> Option<Finding> {
     let mine = writes(cluster).into_iter().filter_map(|(place, written)| Some((place, written?, retention(written?)?)));
     let others =
         ground.cnpg.iter().flat_map(|other| writes(other).into_iter().map(move |(place, written)| (other, place, written)));
