@@ -108,6 +108,7 @@ fn settings(of: &ClusterNamed) -> CnpgSettings {
         their_keys: [].into(),
         same_stores: Vec::new(),
         policy: Policy::default(),
+        drill: None,
     }
 }
 

@@ -86,5 +86,6 @@ fn settings(site: &str, environment: &str) -> CnpgSettings {
         their_keys: [].into(),
         same_stores: Vec::new(),
         policy: Policy::default(),
+        drill: None,
     }
 }
