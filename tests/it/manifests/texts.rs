@@ -24,7 +24,7 @@ fn bombs_depth_and_floods_end_at_the_limits() {
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n";
     for hostile in [bomb.to_owned(), format!("a: {}", "[".repeat(5000)), "\u{0}\u{1}".to_owned()] {
         site.put("out/all.yaml", &hostile);
-        assert!(refused(&site).contains("all.yaml:1"), "{hostile:.40}");
+        assert!(refused(&site).contains("all.yaml:"), "{hostile:.40}");
     }
 }
 
