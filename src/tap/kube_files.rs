@@ -122,7 +122,9 @@ impl KubeFiles {
         let word = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api, kind) = (word("apiVersion"), word("kind"));
         if let Some(items) = object.get("items").and_then(Value::as_array).filter(|_| kind.ends_with("List")) {
-            items.iter().for_each(|item| self.take(item, at, mistakes));
+            for item in items {
+                self.take(item, at, mistakes);
+            }
             return;
         }
         let Some((group, version)) = api.split_once('/') else { return };

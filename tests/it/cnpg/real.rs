@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dalsegno::domain::{Denied, FactKind, Known, Observation, RbacRule, RbacScope};
 use dalsegno::providers::cnpg::config::{CnpgSettings, Reads};
-use dalsegno::providers::cnpg::rbac::RULES;
+use dalsegno::providers::cnpg::rbac::{DRILL, RULES};
 use dalsegno::providers::cnpg::{CnpgClusters, keep::KeepCnpg};
 use dalsegno::tap::kube_live::{KubeAccess, KubeLimits, LiveKube};
 use dalsegno::tap::{FailureKind, KubeAsk, KubeCalls, Recorder, Recording, Resource, list_whole};
@@ -81,7 +81,10 @@ fn yaml(objects: &[Value]) -> String {
 }
 
 fn rules() -> impl Iterator<Item = (&'static RbacRule, &'static str)> {
-    RULES.iter().filter(|rule| !rule.named).flat_map(|rule| rule.resources.iter().map(move |resource| (rule, *resource)))
+    RULES
+        .iter()
+        .filter(|rule| !rule.named && rule.feature != DRILL)
+        .flat_map(|rule| rule.resources.iter().map(move |resource| (rule, *resource)))
 }
 
 impl Site {

@@ -49,7 +49,7 @@ async fn a_damaged_snapshot_is_said_and_a_person_can_go_back() {
     site.client.delete(&site.bucket, &key).await.unwrap();
     let said = refused(&site, 5, &["it is gone"], "deleted").await;
     // The hint can be run.
-    let command = said.err.split("dalsegno ledger rewind ").nth(1).unwrap().trim().to_owned();
+    let command = said.err.split("dalsegno ledger rewind ").nth(1).unwrap().split('"').next().unwrap().to_owned();
     assert!(command.starts_with("00000002-"), "{command}");
     let back = site.run(&["ledger", "rewind", &command, "-o", "json"]);
     assert_eq!(back.exit, 0, "{back:?}");

@@ -51,7 +51,7 @@ async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), En
     ask.expect(&["run"], &[0], &[]).await?;
     let before = line(ask).await?;
     if told(&before, FAILS).is_some() || seconds_left(&before).is_some() {
-        return Err(Ended::Untrue(format!("the clock runs while archiving works: {}", before["clock"])));
+        return Err(Ended::Untrue(format!("the clock runs while archiving works: {}", of(&before, "clock"))));
     }
 
     say.line("now its keys are rotated, and the archiver is forgotten");
@@ -63,7 +63,7 @@ async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), En
         ask.expect(&["run"], &[1], &[FAILS]).await?;
         ask.expect(&["status"], &[0], &["clock", "full "]).await?;
         let now = line(ask).await?;
-        let said = seconds_left(&now).ok_or_else(|| Ended::Untrue(format!("the clock says no time: {}", now["clock"])))?;
+        let said = seconds_left(&now).ok_or_else(|| Ended::Untrue(format!("the clock says no time: {}", of(&now, "clock"))))?;
         // A range that is wide breathes a little; it must not grow.
         if left.last().is_some_and(|last| said > last * 1.15) {
             return Err(Ended::Untrue(format!("the time that is left grows: {left:?}, then {said} s")));
@@ -114,7 +114,7 @@ async fn play(filling: &Filling, ask: &Ask<'_>, say: &Narrator) -> Result<(), En
     ask.expect(&["status"], &[0], &["no growth"]).await?;
     let after = line(ask).await?;
     if [FAILS, DRAINS].iter().any(|code| told(&after, code).is_some()) {
-        return Err(Ended::Untrue(format!("the outage is not closed: {}", after["findings"])));
+        return Err(Ended::Untrue(format!("the outage is not closed: {}", of(&after, "findings"))));
     }
     gone(filling, DRAINS).await?;
     say.line("closed: no alert of it stands at Alertmanager any more");
@@ -138,10 +138,15 @@ async fn line(ask: &Ask<'_>) -> Result<Value, Ended> {
     line.ok_or_else(|| Ended::Untrue(format!("the status has no line of {}", filling::DB)))
 }
 
+/// A field of a line, for people.
+fn of<'a>(line: &'a Value, name: &str) -> &'a Value {
+    line.get(name).unwrap_or(&Value::Null)
+}
+
 /// Seconds until the volume is full: the middle of the range.
 fn seconds_left(line: &Value) -> Option<f64> {
     let end = |name: &str| line.pointer(&format!("/clock/{name}")).and_then(Value::as_f64);
-    Some((end("hours_low")? + end("hours_high")?) / 2.0 * 3_600.0)
+    Some(f64::midpoint(end("hours_low")?, end("hours_high")?) * 3_600.0)
 }
 
 /// The severity of an open finding.
