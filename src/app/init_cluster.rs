@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use super::clusters::access;
 use crate::domain::{
-    ArchiveRef, CnpgFact, Cx, Exit, ExitCode, Explained, Fact, Known, KubeId, LiveLocation, Observation, Observe, Policy,
-    normal_endpoint,
+    ArchiveRef, CnpgFact, Cx, Exit, ExitCode, Explained, Fact, Known, KubeId, LiveLocation, Observation, Observe, normal_endpoint,
 };
 use crate::providers::cnpg::CnpgClusters;
 use crate::providers::cnpg::config::CnpgSettings;
@@ -101,15 +100,7 @@ fn settings(of: &ClusterNamed) -> CnpgSettings {
         kubeconfig: of.kubeconfig.clone(),
         context: of.context.clone(),
     };
-    CnpgSettings {
-        kubernetes,
-        namespaces: Vec::new(),
-        reads: [].into(),
-        their_keys: [].into(),
-        same_stores: Vec::new(),
-        policy: Policy::default(),
-        drill: None,
-    }
+    CnpgSettings::bare(kubernetes)
 }
 
 /// One endpoint and bucket, and who writes there.

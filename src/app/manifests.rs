@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::conductor::Look;
-use crate::domain::{KubeId, Policy};
+use crate::domain::KubeId;
 use crate::providers::cnpg::CnpgClusters;
 use crate::providers::cnpg::config::CnpgSettings;
 use crate::providers::kubernetes::config::{KubernetesSettings, subject};
@@ -79,13 +79,5 @@ fn settings(site: &str, environment: &str) -> CnpgSettings {
         kubeconfig: None,
         context: None,
     };
-    CnpgSettings {
-        kubernetes,
-        namespaces: Vec::new(),
-        reads: [].into(),
-        their_keys: [].into(),
-        same_stores: Vec::new(),
-        policy: Policy::default(),
-        drill: None,
-    }
+    CnpgSettings::bare(kubernetes)
 }

@@ -104,6 +104,21 @@ pub struct CnpgSettings {
     pub policy: Policy,
 }
 
+impl CnpgSettings {
+    /// The objects of a cluster and nothing beside them: no numbers, no logs, no key of anybody, no drill.
+    pub fn bare(kubernetes: KubernetesSettings) -> Self {
+        Self {
+            kubernetes,
+            namespaces: Vec::new(),
+            reads: BTreeSet::new(),
+            their_keys: BTreeSet::new(),
+            same_stores: Vec::new(),
+            drill: None,
+            policy: Policy::default(),
+        }
+    }
+}
+
 impl CnpgFragment {
     /// Checks the values. Settings come back even when there are complaints.
     pub fn settings(self, kubernetes: KubernetesSettings) -> (CnpgSettings, Vec<Complaint>) {

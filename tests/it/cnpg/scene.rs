@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use dalsegno::domain::{
-    CnpgFact, CnpgSiteFact, ConfiguredLocation, Fact, Gap, Known, KubeId, KubeName, Observation, Observe, Policy, StoreId,
-    Subject, SubjectKind,
+    CnpgFact, CnpgSiteFact, ConfiguredLocation, Fact, Gap, Known, KubeId, KubeName, Observation, Observe, StoreId, Subject,
+    SubjectKind,
 };
 use dalsegno::providers::cnpg::CnpgClusters;
 use dalsegno::providers::cnpg::config::{CnpgSettings, Reads};
@@ -115,22 +115,15 @@ impl KubeCalls for FakeKube {
 }
 
 pub(crate) fn settings() -> CnpgSettings {
-    CnpgSettings {
-        kubernetes: KubernetesSettings {
-            id: KubeId("k3s".into()),
-            subject: cluster_subject(),
-            site: "home".into(),
-            environment: "prod".into(),
-            kubeconfig: None,
-            context: None,
-        },
-        namespaces: Vec::new(),
-        reads: [Reads::Exporter, Reads::Logs].into(),
-        their_keys: [].into(),
-        same_stores: Vec::new(),
-        drill: None,
-        policy: Policy::default(),
-    }
+    let kubernetes = KubernetesSettings {
+        id: KubeId("k3s".into()),
+        subject: cluster_subject(),
+        site: "home".into(),
+        environment: "prod".into(),
+        kubeconfig: None,
+        context: None,
+    };
+    CnpgSettings { reads: [Reads::Exporter, Reads::Logs].into(), ..CnpgSettings::bare(kubernetes) }
 }
 
 pub(crate) fn cluster_subject() -> Subject {

@@ -234,3 +234,16 @@ impl Scene {
         assert_eq!(judgement.bugs, []);
     }
 }
+
+/// The one finding there is, with everything that a person needs.
+#[track_caller]
+pub(crate) fn the_only(findings: Vec<Finding>, code: &str, severity: Severity) -> Finding {
+    let codes: Vec<_> = findings.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect();
+    assert_eq!(codes, [(code, severity)]);
+    let finding = findings.into_iter().next().unwrap();
+    for (part, text) in [("summary", &finding.summary), ("cause", &finding.cause), ("remedy", &finding.remedy)] {
+        assert!(!text.is_empty(), "{code} has no {part}");
+    }
+    assert!(!finding.evidence.is_empty(), "{code} has no evidence");
+    finding
+}

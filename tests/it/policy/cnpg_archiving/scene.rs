@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::super::cnpg_runs::scene::{cluster as bare_cluster, location};
 pub(crate) use super::super::cnpg_runs::scene::{condition, pod, recover, schedule};
-use super::super::scene::{DAY, archive, store, store_subject};
+use super::super::scene::{DAY, archive, store, store_subject, the_only};
 pub(crate) use super::super::scene::{HOUR, ago, backup, db, now, seen, segment};
 
 pub(crate) const MINUTE: f64 = 60.0;
@@ -199,15 +199,7 @@ impl Scene {
     /// The one finding of this scene, with everything that a person needs.
     #[track_caller]
     pub(crate) fn only(&self, code: &str, severity: Severity) -> Finding {
-        let findings = self.findings();
-        let codes: Vec<_> = findings.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect();
-        assert_eq!(codes, [(code, severity)]);
-        let finding = findings.into_iter().next().unwrap();
-        for (part, text) in [("summary", &finding.summary), ("cause", &finding.cause), ("remedy", &finding.remedy)] {
-            assert!(!text.is_empty(), "{code} has no {part}");
-        }
-        assert!(!finding.evidence.is_empty(), "{code} has no evidence");
-        finding
+        the_only(self.findings(), code, severity)
     }
 
     #[track_caller]

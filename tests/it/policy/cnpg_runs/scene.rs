@@ -8,7 +8,7 @@ use dalsegno::domain::{
     Severity, StoreId, Subject, SubjectKind, SystemId,
 };
 
-use super::super::scene::{self, DAY, HOUR, ago, db};
+use super::super::scene::{self, DAY, HOUR, ago, db, the_only};
 
 /// Codes of the rules that are tested here. Others may speak of the same Clusters.
 pub(crate) const OURS: &[&str] = &[
@@ -330,15 +330,7 @@ impl Scene {
     /// The one finding of these rules.
     #[track_caller]
     pub(crate) fn only(&self, code: &str, severity: Severity) -> Finding {
-        let findings = self.findings();
-        let codes: Vec<_> = findings.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect();
-        assert_eq!(codes, [(code, severity)]);
-        let finding = findings.into_iter().next().unwrap();
-        for (part, text) in [("summary", &finding.summary), ("cause", &finding.cause), ("remedy", &finding.remedy)] {
-            assert!(!text.is_empty(), "{code} has no {part}");
-        }
-        assert!(!finding.evidence.is_empty(), "{code} has no evidence");
-        finding
+        the_only(self.findings(), code, severity)
     }
 
     #[track_caller]
